@@ -74,6 +74,7 @@ type replayReport struct {
 	Model struct {
 		Calls []struct {
 			Outcome, API string
+			Labels       []string
 			Nearest      *struct {
 				Seq            int
 				Place          string
@@ -107,6 +108,9 @@ func (r replayReport) divergedAt() string {
 	return first.A.Name
 }
 
+// retryQuestion names articles of which the first look-up fails: each framework has an error of its own for one of them, or an error that nobody can make of a text.
+const retryQuestion = "How many of SKU-5 and SKU-6 are in stock?"
+
 // What these tests find is the table of docs/replay.md.
 func TestPythonAgentsAreReplayed(t *testing.T) { agentsAreReplayed(t, "Python") }
 
@@ -114,7 +118,8 @@ func TestNodeAgentsAreReplayed(t *testing.T) { agentsAreReplayed(t, "JavaScript"
 
 // agentsAreReplayed records real agents that are not changed for it, and runs them again with the model gone, in a lockdown where this machine
 // has one: with the tools answered from the tape; with tools that the hooks let run, for they are declared; with one of the recorded answers
-// changed; with tools that run, are not declared and return something else; and with tools that reach for the network.
+// changed; with tools that run, are not declared and return something else; and with tools that reach for the network. A second run, of which
+// the tools fail once and are asked again, is recorded and run again too: the model is shown the failures word for word.
 func agentsAreReplayed(t *testing.T, language string) {
 	rows := map[string]string{}
 	for _, agent := range recordables() {
@@ -129,16 +134,20 @@ func agentsAreReplayed(t *testing.T, language string) {
 				cmd.Env = append(append(os.Environ(), "MODEL_URL=http://127.0.0.1:1", "OPENAI_API_KEY=none", redactionKey), append(env, variable)...)
 				return cmd
 			}
-			question := clerkTurns[0].question
-			recorded := output(t, command("MODEL_URL="+server.URL, append(append([]string{"record", "--to", t.TempDir()}, argv...), question)...))
-			server.Close()
-			var line struct{ URL, Grade string }
-			if err := json.Unmarshal([]byte(recorded), &line); err != nil || line.Grade != "offline" {
-				t.Fatalf("%v: %s", err, recorded)
-			}
-			replay := func(variable string, flags ...string) (int, replayReport) {
+			record := func(question string) string {
 				t.Helper()
-				args := append([]string{"replay", line.URL, "--json", "--input", "arg", "--env", "MODEL_URL", "--env", "STOCK_URL", "--env-from", "SKU_*", "--env-from", "MASTRA_*"}, lockdownFlags(t)...)
+				recorded := output(t, command("MODEL_URL="+server.URL, append(append([]string{"record", "--to", t.TempDir()}, argv...), question)...))
+				var line struct{ URL, Grade string }
+				if err := json.Unmarshal([]byte(recorded), &line); err != nil || line.Grade != "offline" {
+					t.Fatalf("%v: %s", err, recorded)
+				}
+				return line.URL
+			}
+			whole, retried := record(clerkTurns[0].question), record(retryQuestion)
+			server.Close()
+			replayOf := func(url, variable string, flags ...string) (int, replayReport) {
+				t.Helper()
+				args := append([]string{"replay", url, "--json", "--input", "arg", "--env", "MODEL_URL", "--env", "STOCK_URL", "--env-from", "SKU_*", "--env-from", "MASTRA_*"}, lockdownFlags(t)...)
 				cmd := command(variable, append(append(args, flags...), argv...)...)
 				var stderr strings.Builder
 				cmd.Stderr = &stderr
@@ -156,6 +165,10 @@ func agentsAreReplayed(t *testing.T, language string) {
 				}
 				return cmd.ProcessState.ExitCode(), r
 			}
+			replay := func(variable string, flags ...string) (int, replayReport) {
+				t.Helper()
+				return replayOf(whole, variable, flags...)
+			}
 			protocol := ""
 			// A tool that ran would say something else.
 			for layer, args := range map[string][]string{"oracle": {"SKU_7=99"}, "live": {"SKU_7=42", "--allow-live", "get_stock"}} {
@@ -170,7 +183,21 @@ func agentsAreReplayed(t *testing.T, language string) {
 				}
 				protocol = same.Model.Calls[0].API
 			}
-			code, changed := replay("SKU_7=99", "--override", overridden(t, line.URL))
+			code, again := replayOf(retried, "SKU_7=99")
+			if code != 0 || again.Verdict != "as_recorded" || len(again.Tools) != 4 || len(again.Model.Calls) != 3 {
+				t.Fatalf("with tools that fail once: exit code %d: %+v", code, again)
+			}
+			for _, tool := range again.Tools {
+				if tool.Layer != "oracle" {
+					t.Errorf("with tools that fail once: a call was answered by %s", tool.Layer)
+				}
+			}
+			// Where the telemetry holds what the model was shown, it is shown that word for word: the second call is that which shows the failures.
+			words := ", word for word"
+			if shows := again.Model.Calls[1]; slices.Contains(shows.Labels, "rewritten") || slices.Contains(shows.Labels, "spacing") {
+				words = ""
+			}
+			code, changed := replay("SKU_7=99", "--override", overridden(t, whole))
 			if last := len(changed.Model.Calls) - 1; code != 1 || last < 1 || changed.Model.Calls[last].Outcome != "no_turn" || changed.Model.Calls[last].Nearest == nil ||
 				!strings.HasSuffix(changed.Model.Calls[last].Nearest.Place, ".result") || !strings.Contains(changed.Model.Calls[last].Nearest.Live, "41") {
 				t.Errorf("with a recorded answer changed: exit code %d: %+v", code, changed)
@@ -183,7 +210,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 			if code != 1 || lost.divergedAt() != "get_stock" {
 				t.Errorf("with a tool that reaches for the network: exit code %d: %+v", code, lost)
 			}
-			rows[agent.name] = fmt.Sprintf("| %s | %s | model stub, `%s` | hooks: as recorded | hooks: as recorded | exit code 1, at the result | exit code 1, at the call | exit code 1, at the call |", agent.name, agent.language, protocol)
+			rows[agent.name] = fmt.Sprintf("| %s | %s | model stub, `%s` | hooks: as recorded | hooks: as recorded%s | hooks: as recorded | exit code 1, at the result | exit code 1, at the call | exit code 1, at the call |", agent.name, agent.language, protocol, words)
 		})
 	}
 	const begin, end = "<!-- agents, written by the tests of e2e with -update -->\n", "\n<!-- /agents -->"
@@ -206,7 +233,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 		}
 		return
 	}
-	all := []string{"| framework | language | model calls | tools answered | tools that run, declared | one recorded answer changed | undeclared, with another result | a tool that reaches for the network |", "|---|---|---|---|---|---|---|---|"}
+	all := []string{"| framework | language | model calls | tools answered | a tool fails once, is retried | tools that run, declared | one recorded answer changed | undeclared, with another result | a tool that reaches for the network |", "|---|---|---|---|---|---|---|---|---|"}
 	for _, agent := range recordables() { // rows of agents that were not run stay
 		if i := slices.IndexFunc(said, func(row string) bool { return strings.HasPrefix(row, "| "+agent.name+" |") }); rows[agent.name] == "" && i >= 0 {
 			rows[agent.name] = said[i]

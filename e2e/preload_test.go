@@ -163,7 +163,7 @@ func entriesOf(t *testing.T, calls []clerkCall) (entries []oracle.Entry) {
 		}
 		e := oracle.Entry{ToolName: call.Name, Args: args, ArgsHash: tape.ArgsHash(args), Seq: i + 1, Occurrence: 1, ResponseFormat: tape.FormatText}
 		if call.Error != nil {
-			e.Response, e.IsError = *call.Error, true
+			e.Response, e.ErrorMessage, e.IsError = *call.Error, *call.Error, true
 		} else {
 			e.Response = *call.Result
 		}

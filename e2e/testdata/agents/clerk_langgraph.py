@@ -3,12 +3,12 @@
 from langchain.agents import create_agent
 from langchain.agents.middleware import wrap_tool_call
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
+from langchain_core.tools import ToolException, tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from openinference.instrumentation.langchain import LangChainInstrumentor
 
-from common import BASE_URL, MODEL, QUESTIONS, SYSTEM, done, get_stock, provider
+from common import BASE_URL, FAILS_ONCE, MODEL, QUESTIONS, SYSTEM, done, get_stock, provider
 
 
 @wrap_tool_call
@@ -21,7 +21,10 @@ def told(request, handler):
 
 LangChainInstrumentor().instrument(tracer_provider=provider)
 model = ChatOpenAI(model=MODEL, base_url=BASE_URL, api_key="none")
-clerk = create_agent(model, [tool(get_stock)], system_prompt=SYSTEM, middleware=[told], checkpointer=InMemorySaver(), name="clerk")
+FAILS_ONCE["SKU-5"] = lambda sku: ToolException(f"no answer about {sku}")
+stock = tool(get_stock)
+stock.handle_tool_error = True
+clerk = create_agent(model, [stock], system_prompt=SYSTEM, middleware=[told], checkpointer=InMemorySaver(), name="clerk")
 answers = []
 for question in QUESTIONS:
     state = clerk.invoke({"messages": [{"role": "user", "content": question}]}, {"configurable": {"thread_id": "t1"}})

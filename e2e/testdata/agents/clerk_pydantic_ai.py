@@ -6,7 +6,7 @@ from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from common import BASE_URL, MODEL, QUESTIONS, SYSTEM, done, get_stock
+from common import BASE_URL, FAILS_ONCE, MODEL, QUESTIONS, SYSTEM, done, get_stock
 
 
 @functools.wraps(get_stock)
@@ -17,6 +17,7 @@ def told(sku: str) -> str:
         raise ModelRetry(str(err)) from err
 
 
+FAILS_ONCE["SKU-5"] = lambda sku: ModelRetry(f"no answer about {sku}")
 Agent.instrument_all()
 model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=BASE_URL, api_key="none"))
 clerk = Agent(model, name="clerk", instructions=SYSTEM, tools=[told])

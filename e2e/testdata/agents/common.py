@@ -1,6 +1,7 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the agents of the test share: spans to the collector, a tool that remembers its calls and fails for an unknown article, two turns of one conversation."""
+"""What the agents of the test share: spans to the collector, a tool that remembers its calls, fails for an unknown article and fails once for some
+others, two turns of one conversation."""
 
 import json
 import os
@@ -25,8 +26,19 @@ provider = TracerProvider(resource=Resource.create({"service.name": sys.argv[1]}
 provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=(os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ["OTLP_URL"]) + "/v1/traces")))
 trace.set_tracer_provider(provider)
 
+
+
+class Unavailable(LookupError):
+    """An error as programs have them: nobody can make it of a text alone."""
+
+    def __init__(self, sku, milliseconds):
+        super().__init__(f"no answer about {sku} within {milliseconds} ms")
+        self.sku = sku
+
+
 calls = []
-STOCK = {"SKU-7": int(os.environ.get("SKU_7", "42")), "SKU-8": 0}
+STOCK = {"SKU-5": 15, "SKU-6": 16, "SKU-7": int(os.environ.get("SKU_7", "42")), "SKU-8": 0}
+FAILS_ONCE = {"SKU-5": lambda sku: Unavailable(sku, 2000), "SKU-6": lambda sku: Unavailable(sku, 2000)}  # a framework with an error of its own puts it here
 
 
 def get_stock(sku: str) -> str:
@@ -35,6 +47,10 @@ def get_stock(sku: str) -> str:
     calls.append(call)
     if os.environ.get("STOCK_URL"):
         urllib.request.urlopen(os.environ["STOCK_URL"], timeout=0.5)
+    if sku in FAILS_ONCE:
+        error = FAILS_ONCE.pop(sku)(sku)
+        call["error"] = str(error)
+        raise error
     if sku not in STOCK:
         call["error"] = "no article " + sku
         raise LookupError(call["error"])

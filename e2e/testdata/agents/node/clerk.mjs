@@ -15,7 +15,7 @@ const MODEL = "gpt-4o-mini";
 const SYSTEM = "You are the stock clerk. Look things up before you answer.";
 const QUESTIONS = asked.length ? asked : ["How many of SKU-7 and SKU-8 are in stock?", "And of SKU-9?"];
 const baseURL = process.env.OPENAI_BASE_URL || process.env.MODEL_URL + "/v1";
-const STOCK = { "SKU-7": Number(process.env.SKU_7 ?? 42), "SKU-8": 0 };
+const STOCK = { "SKU-5": 15, "SKU-6": 16, "SKU-7": Number(process.env.SKU_7 ?? 42), "SKU-8": 0 };
 const endpoint = process.env.OTEL_SDK_DISABLED ? "" : process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
 
 let provider;
@@ -27,10 +27,24 @@ if (endpoint && framework !== "mastra") {
 }
 const calls = [];
 
+class Unavailable extends Error {
+  constructor(sku, milliseconds) {
+    super(`no answer about ${sku} within ${milliseconds} ms`);
+    this.name = "Unavailable";
+  }
+}
+const failsOnce = { "SKU-5": (sku) => new Unavailable(sku, 2000), "SKU-6": (sku) => new Error(`no answer about ${sku}\nwithin 2000 ms`) };
+
 async function getStock({ sku }) {
   const call = { name: "get_stock", args: { sku }, result: null, error: null };
   calls.push(call);
   if (process.env.STOCK_URL) await fetch(process.env.STOCK_URL, { signal: AbortSignal.timeout(500) });
+  if (sku in failsOnce) {
+    const error = failsOnce[sku](sku);
+    delete failsOnce[sku];
+    call.error = error.message;
+    throw error;
+  }
   if (!(sku in STOCK)) {
     call.error = "no article " + sku;
     throw new Error(call.error);
