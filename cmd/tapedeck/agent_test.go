@@ -180,6 +180,9 @@ func runAgent(mode string) error {
 	if err == nil {
 		fmt.Println(answer)
 	}
+	if mode == "stuck" {
+		return runAgent("hang")
+	}
 	return err
 }
 
@@ -286,7 +289,7 @@ func (a *testAgent) ask(messages []chatMessage) (reply chatMessage, finish strin
 }
 
 func (a *testAgent) tool(call chatTool) (string, error) {
-	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && (a.mode == "oracle" || a.mode == "split") {
+	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && (a.mode == "oracle" || a.mode == "split" || a.mode == "quiet-oracle") {
 		var answer struct {
 			Hit      bool
 			Response string
@@ -396,7 +399,7 @@ func (a *testAgent) end(start time.Time, failed error) error {
 	a.span("invoke_agent clerk", 1, start, failed, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "clerk")
 	root := a.spans[len(a.spans)-1].(map[string]any)
 	root["spanId"], root["parentSpanId"] = "0000000000000001", ""
-	if a.mode != "silent" {
+	if a.mode != "silent" && a.mode != "quiet-oracle" {
 		if err := a.send(); err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (f *causeFlags) run(ctx context.Context, stdout, stderr io.Writer) (err err
 			return "", "", err
 		case err != nil:
 			return cause.Other, err.Error(), nil
-		case of.tape == nil || of.report.Verdict == rerun.NotDone:
+		case of.tape == nil || of.report.Exit.TimedOut:
 			return cause.Other, "the replay could not be done", nil
 		}
 		o, detail, err := outcome(ctx, t, of)

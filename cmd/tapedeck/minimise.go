@@ -213,7 +213,7 @@ func (f *minimiseFlags) outcome(ctx context.Context, judge *judging, t *tape.Tap
 		switch {
 		case ctx.Err() != nil, errors.Is(replayErr, rerun.ErrNotRun):
 			return "", replayErr
-		case replayErr != nil, of.tape == nil, of.report.Verdict == rerun.NotDone:
+		case replayErr != nil, of.tape == nil, of.report.Exit.TimedOut:
 			return minimise.Undecided, nil // a candidate that the command cannot be replayed on
 		}
 		result, err = judge.replayed(ctx, t, of)

@@ -44,7 +44,7 @@ of known frameworks are answered from the tape too, within the process of the ag
 Other tools run live, and are counted. With --model-only no agent runs: each recorded
 turn is asked again of other models. docs/replay.md says more. The
 exit code is 0 if the run is as recorded, 1 if it diverged or asked for something
-that is not recorded, 2 if it could not be done.
+that is not recorded, 2 if it could not be done and nothing was missed before.
 
 Without a command, check recorded runs against themselves, without running a model, a
 tool or a grader. REF is a tape or a task snapshot of waza, which gets the checks, exit

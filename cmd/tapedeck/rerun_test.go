@@ -152,6 +152,7 @@ func TestARecordedAgentIsReplayedOffline(t *testing.T) {
 	}
 	said(map[string][]string{md: {"## Replay: diverged", "**fail** | no tool ran live"}, html: {`<span class="bad">diverged</span>`, "the runs part here"}, junit: {`failures="5" errors="0"`}})
 	// What could not be done is said in all forms too, and there is no run to show.
+	t.Setenv(stockVariable, "")
 	if code, r := replayed(t, "silent", append([]string{url, "--input", "stdin"}, files...)...); code != exitFailed || r.Verdict != rerun.NotDone {
 		t.Errorf("code %d: %+v", code, r)
 	}
@@ -186,6 +187,27 @@ func TestAnotherQuestionIsAMiss(t *testing.T) {
 	code, r := replayed(t, "oracle", url, "--input", "stdin", "--template", "{{user_message}} And why?")
 	if code != exitPartial || !strings.Contains(failed(r), "model calls were recorded") || r.Model.Calls[0].Nearest.Place != "1.user" {
 		t.Errorf("code %d: %+v", code, r)
+	}
+}
+
+// TestTheFirstMissDecides: an agent that leaves the recording and ends, or hangs, before its telemetry comes has diverged.
+func TestTheFirstMissDecides(t *testing.T) {
+	url := recordedAgent(t)
+	junit := filepath.Join(t.TempDir(), "r.xml")
+	code, r := replayed(t, "silent", url, "--input", "stdin", "--template", "{{user_message}} And why?", "--junit", junit)
+	if code != exitPartial || r.Verdict != rerun.Diverged || failed(r) != "the command ended; telemetry came; model calls were recorded; recorded model calls were asked for" {
+		t.Errorf("it ended: code %d: %s", code, failed(r))
+	}
+	if report := readAll(t, junit); !strings.Contains(report, `failures="4" errors="0"`) {
+		t.Error(report)
+	}
+	// So has one that asks for what no tool was asked.
+	c := &candidate{fruit: "pears"}
+	if code, r := replayed(t, "quiet-oracle", append(c.asked(t), url)...); code != exitPartial || r.Verdict != rerun.Diverged || !strings.Contains(failed(r), "tool calls were recorded (oracle)") {
+		t.Errorf("a tool: code %d: %s", code, failed(r))
+	}
+	if code, r := replayed(t, "stuck", url, "--input", "stdin", "--template", "{{user_message}} And why?", "--timeout", "5s", "--grace", "100ms"); code != exitPartial || !r.Exit.TimedOut || r.Verdict != rerun.Diverged {
+		t.Errorf("it hung: code %d: %s", code, failed(r))
 	}
 }
 

@@ -322,8 +322,12 @@ func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suit
 		}
 		out.Reasons = append(out.Reasons, reason)
 	}
-	if of.report.Verdict == rerun.NotDone {
+	switch {
+	case of.report.Verdict == rerun.NotDone:
 		return out, nil
+	case of.tape == nil: // it left the recording, and no run came that could be judged
+		out.Status = suite.Failed
+		return out, f.page(c, of)
 	}
 	out.Reasons = append(out.Reasons, c.Judge(of.tape, of.answer)...)
 	if c.Answer != nil && c.Answer.Check != "" {
@@ -370,7 +374,11 @@ func (f *suiteRunFlags) page(c *suite.Case, of outcomeOf) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := replayPage(&b, sidebyside.Of(filepath.Join(c.Dir, tape.TapeFile), c.Tape), sidebyside.Of(of.report.ReplayRunID, of.tape), of.report); err != nil {
+	var replayed sidebyside.Tape
+	if of.tape != nil {
+		replayed = sidebyside.Of(of.report.ReplayRunID, of.tape)
+	}
+	if err := replayPage(&b, sidebyside.Of(filepath.Join(c.Dir, tape.TapeFile), c.Tape), replayed, of.report); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(f.pages, c.Name+".html"), b.Bytes(), 0o600)

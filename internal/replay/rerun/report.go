@@ -130,6 +130,7 @@ func (r *Report) check(name string, ok bool, format string, args ...any) {
 func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
 	done := replayed != nil && !r.Exit.TimedOut
+	lost := r.Model.Missed // what was asked for and is not recorded
 	switch {
 	case r.Exit.TimedOut:
 		r.check("the command ended", false, "it did not end in time, and was stopped")
@@ -170,13 +171,14 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 	r.check("recorded model calls were asked for", len(r.Model.Unused) == 0, "%d of %d%s", r.Model.Turns-len(r.Model.Unused), r.Model.Turns, unused)
 	for _, of := range r.sessions() {
-		lost := 0
+		missed := 0
 		for outcome, n := range of.report.Calls.Outcomes {
 			if outcome.Missed() {
-				lost += n
+				missed += n
 			}
 		}
-		r.check("tool calls were recorded ("+string(of.layer)+")", lost == 0, "%d of %d", of.report.Calls.Total-lost, of.report.Calls.Total)
+		lost += missed
+		r.check("tool calls were recorded ("+string(of.layer)+")", missed == 0, "%d of %d", of.report.Calls.Total-missed, of.report.Calls.Total)
 	}
 	live, names := 0, map[string]bool{}
 	for _, c := range r.Tools {
@@ -225,7 +227,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	if slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.OK }) {
 		r.Verdict = Diverged
 	}
-	if !done {
+	if !done && lost == 0 { // else it had left the recording before it ended
 		r.Verdict = NotDone
 	}
 }
