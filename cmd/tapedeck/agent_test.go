@@ -31,6 +31,7 @@ const (
 	agentVariable = "TAPEDECK_TEST_AGENT" // the mode, see runAgent
 	stockVariable = "TAPEDECK_TEST_STOCK" // what the tool counts
 	afterVariable = "TAPEDECK_TEST_AFTER" // the mode of what the mode tapedeck runs
+	modelVariable = "TAPEDECK_TEST_MODEL" // the model that it asks, "m" without
 	placeVariable = "TAPEDECK_TEST_PLACE" // the port of a server, the file for the process id of an orphan
 )
 
@@ -281,7 +282,7 @@ func (a *testAgent) ask(messages []chatMessage) (reply chatMessage, finish strin
 			Finish  string `json:"finish_reason"`
 		}
 	}
-	err = postJSON(os.Getenv("OPENAI_BASE_URL")+"/chat/completions", map[string]any{"model": "m", "messages": messages}, &out)
+	err = postJSON(os.Getenv("OPENAI_BASE_URL")+"/chat/completions", map[string]any{"model": cmp.Or(os.Getenv(modelVariable), "m"), "messages": messages}, &out)
 	if err == nil {
 		reply, finish = out.Choices[0].Message, out.Choices[0].Finish
 	}
@@ -344,7 +345,7 @@ func (a *testAgent) model(messages []chatMessage, reply chatMessage, finish stri
 		out = spanMessages([]chatMessage{reply})
 		out = strings.Replace(out, `"parts"`, `"finish_reason":"`+finish+`","parts"`, 1)
 	}
-	a.span("chat m", 3, asked, err, "gen_ai.operation.name", "chat", "gen_ai.provider.name", "openai", "gen_ai.request.model", "m",
+	a.span("chat m", 3, asked, err, "gen_ai.operation.name", "chat", "gen_ai.provider.name", "openai", "gen_ai.request.model", cmp.Or(os.Getenv(modelVariable), "m"),
 		"gen_ai.input.messages", spanMessages(messages), "gen_ai.output.messages", out)
 }
 

@@ -17,12 +17,19 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
 // checkPolicies reads what is to be another than in the recorded run.
 func (r *rerunning) checkPolicies() error {
 	f := r.f
 	r.policies = rerun.Policies{ReadThrough: f.match.from.ReadThrough, ForkAt: f.forkAt}
+	for _, field := range f.ignore {
+		r.policies.Ignore = append(r.policies.Ignore, compare.Field(field))
+	}
+	if err := (compare.Options{Ignore: r.policies.Ignore}).Check(); err != nil {
+		return fmt.Errorf("--ignore: %w", err)
+	}
 	switch {
 	case f.forkAt < 0:
 		return errors.New("--fork-at wants the number of an event")

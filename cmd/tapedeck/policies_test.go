@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
 // candidate is a real model for a replay: it has fruit counted, and says what was counted. It keeps what it was sent.
@@ -148,6 +149,36 @@ func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
 		if said := strings.Contains(failed(r)+fmt.Sprint(r.Checks), "no key was sent: --model-key-env"); said != (variable == "") {
 			t.Errorf("%+v", r.Checks)
 		}
+	}
+}
+
+// TestTheModelThatWasToChangeIsNoDifference: the agent says which model it asked, and that is another one on purpose.
+func TestTheModelThatWasToChangeIsNoDifference(t *testing.T) {
+	url := recordedAgent(t)
+	t.Setenv(modelVariable, "newer")
+	c := &candidate{fruit: "apples"}
+	flags := append(c.asked(t), url, "--candidate-model", "newer")
+	code, r := replayed(t, "oracle", flags...)
+	if code != exitOK || failed(r) != "" || !slices.Equal(r.Comparable.Ignored, []compare.Field{compare.FieldModel}) || !strings.Contains(r.Comparable.Note, "its name and its texts do not count") {
+		t.Errorf("code %d: %s %+v", code, failed(r), r.Comparable)
+	}
+	// What it has the agent do counts all the same, and behind a fork all before it.
+	other := &candidate{fruit: "pears"}
+	if code, r := replayed(t, "oracle", append(other.asked(t), url)...); code != exitPartial || r.Comparison.First == nil || r.Comparison.First.A.Seq != 1 {
+		t.Errorf("pears: code %d: %s", code, failed(r))
+	}
+	if code, r := replayed(t, "oracle", append(flags, "--fork-at", "3")...); code != exitPartial || r.Comparison.First.A.Seq != 1 {
+		t.Errorf("before a fork: code %d: %s", code, failed(r))
+	}
+	// Without a candidate it is a difference, unless it is said to be none.
+	if code, r := replayed(t, "oracle", url, "--input", "stdin"); code != exitPartial || failed(r) != rerun.CheckEvents {
+		t.Errorf("without a candidate: code %d: %s", code, failed(r))
+	}
+	if code, r := replayed(t, "oracle", url, "--input", "stdin", "--ignore", "model"); code != exitOK || failed(r) != "" || !slices.Equal(r.Comparable.Ignored, []compare.Field{compare.FieldModel}) {
+		t.Errorf("ignored: code %d: %s %+v", code, failed(r), r.Comparable)
+	}
+	if got := commanded(t, "replay", url, "--ignore", "colour", "--", "true"); got.code != exitFailed || !strings.Contains(got.stderr, "--ignore") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -41,6 +41,7 @@ type rerunFlags struct {
 	allowLive, frameworks []string
 	preload               bool
 	compare               string
+	ignore                []string
 	markdown, html, junit string
 	printEnv, note, named bool
 	shut                  string
@@ -59,6 +60,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	f.addCommand(cmd)
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the command after this long")
 	flags.StringVar(&f.compare, "compare", string(compare.Results), "what counts in the comparison: actions, results or all")
+	flags.StringSliceVar(&f.ignore, "ignore", nil, "fields that do not count in the comparison, such as model,server")
 	flags.StringVar(&f.id, "replay-run-id", "", "the id of the replay; made up without")
 	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
 	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")

@@ -96,7 +96,7 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
 	}
 	for _, t := range tapes {
-		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules})
+		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()})
 		if err != nil {
 			return nil, err
 		}

@@ -14,10 +14,11 @@ import (
 
 // Policies are the ways in which a replay is meant to be another run than the recorded one. Their JSON form is part of the contract.
 type Policies struct {
-	ReadThrough []string   `json:"read_through,omitempty"` // tools that run where no answer is recorded
-	Override    *Overlay   `json:"override,omitempty"`
-	ForkAt      int        `json:"fork_at,omitempty"` // the first event of the recording that is free
-	Model       *Candidate `json:"model,omitempty"`
+	Ignore      []compare.Field `json:"ignore,omitempty"`       // fields that do not count
+	ReadThrough []string        `json:"read_through,omitempty"` // tools that run where no answer is recorded
+	Override    *Overlay        `json:"override,omitempty"`
+	ForkAt      int             `json:"fork_at,omitempty"` // the first event of the recording that is free
+	Model       *Candidate      `json:"model,omitempty"`
 }
 
 // Candidate is the real model that was asked.
@@ -88,11 +89,21 @@ type Comparable struct {
 	Except []int  `json:"except,omitempty"` // of these, what the tool was asked, not what it answered
 	Answer bool   `json:"answer"`           // the answer of the run counts, where --answer takes it
 	Note   string `json:"note,omitempty"`
+	// Ignored are fields that do not count, as --ignore says; and the name of the model, where another one was asked.
+	Ignored []compare.Field `json:"ignored,omitempty"`
+}
+
+// Ignored are the fields that do not count: those that were named; and of a run that another model was asked for all along, which one it was.
+func (p *Policies) Ignored() []compare.Field {
+	if p.Model == nil || p.ForkAt > 0 || slices.Contains(p.Ignore, compare.FieldModel) {
+		return p.Ignore
+	}
+	return append(slices.Clone(p.Ignore), compare.FieldModel)
 }
 
 // comparable follows from the policies.
 func (p *Policies) comparable(events int) Comparable {
-	c := Comparable{Events: events, Answer: true}
+	c := Comparable{Events: events, Answer: true, Ignored: p.Ignored()}
 	var notes []string
 	if p.ForkAt > 0 {
 		c.Events, c.Before, c.Answer = p.ForkAt-1, p.ForkAt, false
@@ -104,7 +115,7 @@ func (p *Policies) comparable(events int) Comparable {
 	}
 	if p.Model != nil && p.ForkAt == 0 {
 		c.Answer = false
-		notes = append(notes, "another model was asked: its texts do not count, what it had the agent do does")
+		notes = append(notes, "another model was asked: its name and its texts do not count, what it had the agent do does")
 	}
 	c.Note = strings.Join(notes, "; ")
 	return c
