@@ -61,6 +61,9 @@ func newFlatNames(ctx context.Context, store deck.Store, format *interop.Format,
 func (f *flatNames) name(t *tape.Tape, encode func(number int) []byte) (name string, number int) {
 	name = f.format.FileName(t)
 	if f.format.Numbered == nil {
+		if f.home {
+			name = f.format.HomeName(t)
+		}
 		switch {
 		case f.home && f.taken[strings.ToLower(name)] == nil:
 			f.taken[strings.ToLower(name)] = &flatFile{name: name, run: t.Run.RunID, used: true}

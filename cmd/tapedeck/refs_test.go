@@ -221,7 +221,7 @@ func TestRunsWithTheSameIDAreToldApart(t *testing.T) {
 				}
 			}
 			got := tapedeck(t, append(line, "--deck", dir)...)
-			for _, want := range []string{"tenant acme, started 2026-11-20T00:00:00Z", "tenant Umbrella Corp, started 2026-11-21T00:00:00Z", "--tenant", ": aaaaaaaa (runs, "} {
+			for _, want := range []string{"tenant acme, started 2026-11-20T00:00:00Z", "tenant Umbrella Corp, started 2026-11-21T00:00:00Z", "--tenant", ": runs/acme/aaaaaaaa"} {
 				if got.code != exitFailed || !strings.Contains(got.stderr, want) {
 					t.Errorf("%v: no %q in %+v", line, want, got)
 				}

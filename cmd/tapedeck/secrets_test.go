@@ -83,7 +83,11 @@ func jsonForm(s string) string {
 
 func keyFile(t *testing.T) string {
 	t.Helper()
-	return write(t, "redaction.key", "0123456789abcdefghijklmnopqrstuvwxyz")
+	file := write(t, "redaction.key", "0123456789abcdefghijklmnopqrstuvwxyz")
+	if err := os.Chmod(file, 0o600); err != nil { // one that others can read is said
+		t.Fatal(err)
+	}
+	return file
 }
 
 func tapesIn(t *testing.T, dir string) (tapes []*tape.Tape) {

@@ -237,12 +237,13 @@ func TestTheStepsOfTheExamplesForCIRun(t *testing.T) {
 		mode, suite, wantIn string
 		code                int
 	}{{"oracle", dir, `failures="0" errors="0"`, exitOK}, {"live", dir, `failures="1"`, exitPartial}, {"oracle", t.TempDir(), "", exitFailed}} {
-		for name, step := range ciSteps(t, map[string]string{"command": "'" + self + "'", "suite": c.suite}) {
+		for name, step := range ciSteps(t, map[string]string{
+			"command": agentVariable + "=" + c.mode + " " + stockVariable + "='eight apples in the cellar' '" + self + "'", "suite": c.suite}) {
 			work := t.TempDir()
 			summary := filepath.Join(work, "summary.md")
 			cmd := exec.Command(step.shell, "-c", step.script)
 			cmd.Dir = work
-			cmd.Env = append(append(os.Environ(), step.env...), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+summary, placeVariable+"="+c.mode, stockVariable+"=eight apples in the cellar")
+			cmd.Env = append(append(os.Environ(), step.env...), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "GITHUB_STEP_SUMMARY="+summary, placeVariable+"="+c.mode)
 			out, err := cmd.CombinedOutput()
 			if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != c.code {
 				t.Errorf("%s, %s: %v\n%s", name, c.mode, err, out)

@@ -39,8 +39,9 @@ type Format struct {
 	// if the format does not number runs.
 	Numbered func(t *tape.Tape, n int) string
 	RunOf    func(file []byte) string
-	// Home is the folder of a project where the other tool looks for its files, each under FileName. It is empty where the tool has none.
-	Home string
+	// Home is the folder of a project where the other tool looks for its files, each under HomeName. It is empty where the tool has none.
+	Home     string
+	HomeName func(t *tape.Tape) string
 	// BesideName is the name beside a tape.json, where it is not FileName.
 	BesideName string
 	// Encode renders a tape. entries are the oracle of the tape. The bytes depend on the arguments only. An error that wraps

@@ -29,6 +29,7 @@ var Format = &interop.Format{
 	Beside:     true,
 	Replays:    true,
 	Home:       ".aiwg/provenance/snapshots",
+	HomeName:   HomeName,
 	BesideName: "execution-snapshot.json",
 	FileName:   FileName,
 	Encode:     Encode,
@@ -52,9 +53,19 @@ const (
 	maxName = 160
 )
 
-// FileName is <workflow id>-<end of the run>.json, which is AIWG's own rule. The time has nanoseconds and a form that every store takes. The
-// names of one workflow sort by time.
+// FileName is <workflow id>-<end of the run>-<first eight digits of the snapshot id>.json. This is AIWG's own rule, with a form of the
+// time that every store takes and a suffix for runs that end in one second. The names of one workflow sort by time.
 func FileName(t *tape.Tape) string {
+	return fmt.Sprintf("%s-%s-%.8s.json", fileID(t), t.Run.EndedAt.UTC().Format("2006-01-02T15-04-05Z"), snapshotID(t))
+}
+
+// HomeName is <workflow id>-<end of the run>.json, to the letter of AIWG's rule. The time has nanoseconds.
+func HomeName(t *tape.Tape) string {
+	return fileID(t) + "-" + t.Run.EndedAt.UTC().Format("2006-01-02T15-04-05.000000000Z") + ".json"
+}
+
+// fileID is the workflow id with the characters that every store takes.
+func fileID(t *tape.Tape) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
@@ -66,8 +77,7 @@ func FileName(t *tape.Tape) string {
 	if id[0] == '.' {
 		id = "_" + id[1:] // no hidden files
 	}
-	id = strings.ReplaceAll(id, "__0x", "___x") // gocloud.dev takes it for an escape
-	return id + "-" + t.Run.EndedAt.UTC().Format("2006-01-02T15-04-05.000000000Z") + ".json"
+	return strings.ReplaceAll(id, "__0x", "___x") // gocloud.dev takes it for an escape
 }
 
 // workflowID names what was run, so that its runs can be compared.

@@ -199,7 +199,10 @@ func TestFilesAreNamedWhereKnownToolsTouchedThem(t *testing.T) {
 func TestFileNamesFollowTheRuleAndFitEveryStore(t *testing.T) {
 	tp := &tape.Tape{Run: tape.Run{WorkflowID: "../flows/a b", TraceID: strings.Repeat("1", 32), RootSpanID: strings.Repeat("2", 16), Tenant: "default",
 		EndedAt: time.Date(2026, 1, 25, 16, 0, 0, 5, time.FixedZone("", 3600))}}
-	if got, want := FileName(tp), "_._flows_a_b-2026-01-25T15-00-00.000000005Z.json"; got != want {
+	if got, want := HomeName(tp), "_._flows_a_b-2026-01-25T15-00-00.000000005Z.json"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := FileName(tp), "_._flows_a_b-2026-01-25T15-00-00Z-"+snapshotID(tp)[:8]+".json"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, id := range []string{". 0x", "a__0x2f", strings.Repeat("é", 300), "..."} {
