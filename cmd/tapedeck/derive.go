@@ -456,7 +456,7 @@ type receiver struct {
 	input   inputRedactor
 	audit   *forgeaudit.Stream
 	left    map[string]string // trace ids that gave no tape, and why
-	noTrace int               // spans and records without a trace id
+	noTrace int               // spans and records that belong to no trace
 	other   int               // documents of metrics or profiles
 }
 
@@ -492,7 +492,7 @@ func (in *receiver) addLogs(ld plog.Logs) {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				in.see(record.TraceID())
+				in.see(evidence.TraceOfRecord(sl.Scope().Name(), record))
 			}
 		}
 	}

@@ -235,6 +235,29 @@ func TestDeriveReportsWhatItRefusesAndWritesTheRest(t *testing.T) {
 	}
 }
 
+// A record without a trace id that names its run is in the tape of that run. What is said to be left out is the rest.
+func TestDeriveSaysOfRecordsWithoutATraceOnlyWhatItLeavesOut(t *testing.T) {
+	const record = `{"attributes":[%s{"key":"event.name","value":{"stringValue":%q}},{"key":"prompt","value":{"stringValue":"How many?"}}],"timeUnixNano":"1790000000001000000"}`
+	const run = `{"key":"session.id","value":{"stringValue":"s"}},{"key":"prompt.id","value":{"stringValue":"p"}},`
+	file := func(scope string, records ...string) string {
+		return write(t, "logs.json", fmt.Sprintf(`{"resourceLogs":[{"scopeLogs":[{"scope":{"name":%q},"logRecords":[%s]}]}]}`, scope, strings.Join(records, ",")))
+	}
+	const claude = "com.anthropic.claude_code.events"
+	kept := []string{fmt.Sprintf(record, run, "user_prompt"), fmt.Sprintf(record, run, "api_request")}
+	for name, c := range map[string]struct{ file, want string }{
+		"all name their run": {file(claude, kept...), ""},
+		"two do not":         {file(claude, append(kept, fmt.Sprintf(record, "", "user_prompt"), fmt.Sprintf(record, "", "plugin_loaded"))...), "tapedeck: 2 spans or log records have no trace id and were left out\n"},
+	} {
+		got := tapedeck(t, "derive", c.file, "--to", t.TempDir(), "--redact", "off")
+		if got.code != exitOK || len(lines(t, got.stdout)) != 1 || got.stderr != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := tapedeck(t, "derive", file("app", fmt.Sprintf(record, "", "user_prompt")), "--to", t.TempDir(), "--redact", "off"); got.code != exitFailed || !strings.Contains(got.stderr, "1 spans or log records have no trace id") {
+		t.Errorf("a record of another application: %+v", got)
+	}
+}
+
 func TestDeriveRefusesWhatCannotWorkBeforeItReads(t *testing.T) {
 	rules := write(t, "rules.yaml", "rule: []\n")
 	short := write(t, "key", "too short")

@@ -49,13 +49,9 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 					notes.Add(record.TraceID(), scan.Tags(), rl.Resource().Attributes())
 					continue
 				}
-				traceID := record.TraceID()
+				traceID := traceOf(name, record)
 				if traceID.IsEmpty() {
-					run := genai.LogRunID(name, record.Attributes())
-					if run == "" {
-						continue
-					}
-					traceID = LogTraceID(run)
+					continue
 				}
 				if !opened {
 					rs = td.ResourceSpans().AppendEmpty()
@@ -164,6 +160,27 @@ func envelope(record plog.LogRecord, span ptrace.Span) {
 func LogTraceID(run string) pcommon.TraceID {
 	sum := sha256.Sum256([]byte("default\x00" + run))
 	return pcommon.TraceID(sum[:16])
+}
+
+// traceOf is the trace of a record that is evidence: its own, else that of the run that it names; empty if it names neither.
+func traceOf(name string, record plog.LogRecord) pcommon.TraceID {
+	id := record.TraceID()
+	if id.IsEmpty() {
+		if run := genai.LogRunID(name, record.Attributes()); run != "" {
+			id = LogTraceID(run)
+		}
+	}
+	return id
+}
+
+// TraceOfRecord is the trace in whose evidence LogsToTraces puts a record of a scope. It is the trace id of the record where the record is no
+// evidence, and empty where the record is left out because it names neither a trace nor a run.
+func TraceOfRecord(scope string, record plog.LogRecord) pcommon.TraceID {
+	name := genai.EventName(scope, record.EventName(), record.Attributes(), record.Body())
+	if !genai.IsEvidenceLog(name, record) {
+		return record.TraceID()
+	}
+	return traceOf(name, record)
 }
 
 // recordTime is the record's own time, else the time its producer states, else when it was observed.
