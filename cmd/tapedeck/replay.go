@@ -60,6 +60,10 @@ Consistent is not successful: the record of a run that failed can be consistent.
 --bisect compares the tool calls of one run with those of another, as waza replay
 does: names and arguments, up to the first difference.
 
+--markdown, --junit and --html write files: with a command the report on the replay,
+else one with a row or a test case for each run that was checked. A flag that does
+nothing where it stands is an error.
+
 The exit code is 0 if everything is consistent or equal, 1 if not, 2 if a file
 could not be loaded.`,
 		Example: `  tapedeck replay snapshot.json --json
@@ -70,10 +74,17 @@ could not be loaded.`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &replaying{flags: &f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
-			if f.models.on {
-				return r.modelOnly(cmd.Context(), &f.models, compare.Level(f.rerun.compare), args)
+			dash := cmd.ArgsLenAtDash()
+			mode := f.replayMode(dash >= 0)
+			if err := mode.checkFlags(cmd.Flags()); err != nil {
+				return err
 			}
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 || f.rerun.printEnv {
+			switch {
+			case mode == modeModels && dash >= 0:
+				return errors.New("--model-only runs no command; leave out what is behind --")
+			case mode == modeModels:
+				return r.modelOnly(cmd.Context(), &f.models, compare.Level(f.rerun.compare), args)
+			case mode&modesRun != 0:
 				if dash < 0 {
 					dash = len(args)
 				}
@@ -99,12 +110,28 @@ could not be loaded.`,
 	return cmd
 }
 
+// replayMode is what a call does; dash says that there is a command behind --.
+func (f *replayFlags) replayMode(dash bool) replayModes {
+	switch {
+	case f.models.on:
+		return modeModels
+	case f.rerun.printEnv:
+		return modeEnv
+	case dash:
+		return modeCommand
+	case f.bisect != "":
+		return modeBisect
+	}
+	return modeCheck
+}
+
 // replaying is one call of replay.
 type replaying struct {
 	flags          *replayFlags
 	stdout, stderr io.Writer
 	code           int
-	lines          bool // JSON on one line per run
+	lines          bool               // JSON on one line per run
+	checked        replay.CheckReport // what a file is written of
 }
 
 func (r *replaying) run(ctx context.Context, args []string) error {
@@ -113,9 +140,6 @@ func (r *replaying) run(ctx context.Context, args []string) error {
 	if i := slices.IndexFunc(r.flags.failOn, func(s string) bool { return !slices.Contains(replay.Statuses, s) }); i >= 0 {
 		return fmt.Errorf("--fail-on-status %q is unknown; statuses are %s", r.flags.failOn[i], strings.Join(replay.Statuses, ", "))
 	}
-	if r.flags.bisect != "" {
-		return r.bisect(ctx, args)
-	}
 	switch mode := strings.ToLower(r.flags.mode); mode {
 	case "", waza.ModelReplay:
 	case live:
@@ -123,15 +147,37 @@ func (r *replaying) run(ctx context.Context, args []string) error {
 	default:
 		return fmt.Errorf("--mode %q is unknown; the mode is %s", r.flags.mode, waza.ModelReplay)
 	}
+	if r.flags.bisect != "" {
+		return r.bisect(ctx, args)
+	}
 	for _, arg := range args {
 		if err := r.checkAll(ctx, arg, len(args) > 1); err != nil {
+			if ctx.Err() == nil {
+				err = errors.Join(err, r.writeChecks())
+			}
 			return err
 		}
+	}
+	if err := r.writeChecks(); err != nil {
+		return err
 	}
 	if r.code != exitOK {
 		return &exitError{code: r.code}
 	}
 	return nil
+}
+
+// note keeps what is said of a run, if a file is written of it.
+func (r *replaying) note(add func(*replay.CheckReport)) {
+	if f := &r.flags.rerun; cmp.Or(f.markdown, f.junit, f.html) != "" {
+		add(&r.checked)
+	}
+}
+
+// writeChecks writes the files that were asked for.
+func (r *replaying) writeChecks() error {
+	f := &r.flags.rerun
+	return writeReports(reportFile{f.markdown, r.checked.Markdown}, reportFile{f.junit, r.checked.JUnit}, reportFile{f.html, r.checked.HTML})
 }
 
 // checkAll checks what one argument stands for. A run that is the only one and cannot be loaded ends the call; among several, each run
@@ -141,7 +187,9 @@ func (r *replaying) checkAll(ctx context.Context, arg string, several bool) erro
 	defer stop()
 	one, err, more := next()
 	if !more {
-		return fmt.Errorf("%s holds no tape", arg)
+		err := fmt.Errorf("%s holds no tape", arg)
+		r.note(func(c *replay.CheckReport) { c.Failed(arg, err) })
+		return err
 	}
 	for more {
 		following, followingErr, another := next()
@@ -155,6 +203,8 @@ func (r *replaying) checkAll(ctx context.Context, arg string, several bool) erro
 			err = r.check(one)
 		case several:
 			err = r.cannot(cmp.Or(one.Source, arg), err)
+		default:
+			r.note(func(c *replay.CheckReport) { c.Failed(cmp.Or(one.Source, arg), err) })
 		}
 		if err != nil {
 			return err
@@ -168,6 +218,7 @@ func (r *replaying) checkAll(ctx context.Context, arg string, several bool) erro
 func (r *replaying) cannot(source string, err error) error {
 	r.code = exitFailed
 	complain(r.stderr, err)
+	r.note(func(c *replay.CheckReport) { c.Failed(source, err) })
 	if !r.flags.asJSON {
 		return nil
 	}
@@ -215,6 +266,7 @@ func (r *replaying) check(one replay.Recorded) error {
 	if one.Snapshot != nil {
 		report := c.Snapshot(one)
 		r.worst(report.Pass)
+		r.note(func(c *replay.CheckReport) { c.Snapshot(report) })
 		if r.flags.asJSON {
 			return r.print(report)
 		}
@@ -222,6 +274,7 @@ func (r *replaying) check(one replay.Recorded) error {
 	}
 	report := c.Tape(one)
 	r.worst(report.Pass)
+	r.note(func(c *replay.CheckReport) { c.Tape(&report) })
 	if r.flags.asJSON {
 		return r.print(report)
 	}

@@ -63,7 +63,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.ignore, "ignore", nil, "fields that do not count in the comparison, such as model,server")
 	flags.StringVar(&f.id, "replay-run-id", "", "the id of the replay; made up without")
 	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
-	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")
+	flags.StringVar(&f.html, "html", "", "write the report as a page to this file, of a command with both runs side by side")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that are set for the command, and the names of those that it does not get, and end")
 	flags.BoolVar(&f.note, "note", false, "note the outcome in the deck of the recorded run, as match --record does")
@@ -151,8 +151,6 @@ func (r *rerunning) check(refs []string) (err error) {
 		return errors.New("--allow-host needs --lockdown namespace or proxy")
 	case f.timeout <= 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
-	case r.flags.bisect != "" || len(r.flags.failOn) > 0:
-		return errors.New("--bisect and --fail-on-status check recorded runs; they go without a command")
 	}
 	if f.named = f.id != ""; !f.named {
 		f.id = madeUpID()

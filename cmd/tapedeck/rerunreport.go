@@ -132,6 +132,28 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	return replayed, nil
 }
 
+// reportFile is a file with a report in one form; no name is no file.
+type reportFile struct {
+	name  string
+	write func(io.Writer) error
+}
+
+func writeReports(files ...reportFile) error {
+	for _, file := range files {
+		if file.name == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := file.write(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file.name, b.Bytes(), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // exitCodes are the codes of the verdicts.
 var exitCodes = map[rerun.Verdict]int{rerun.AsRecorded: exitOK, rerun.Diverged: exitPartial, rerun.NotDone: exitFailed}
 
@@ -150,30 +172,17 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 	if replayed != nil {
 		page = sidebyside.Of(r.f.id, replayed)
 	}
-	files := []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{r.f.markdown, func(w io.Writer) error {
+	if err := writeReports(
+		reportFile{r.f.markdown, func(w io.Writer) error {
 			_, err := io.WriteString(w, report.Markdown())
 			return err
 		}},
-		{r.f.junit, report.JUnit},
-		{r.f.html, func(w io.Writer) error {
+		reportFile{r.f.junit, report.JUnit},
+		reportFile{r.f.html, func(w io.Writer) error {
 			return replayPage(w, source, page, report)
 		}},
-	}
-	for _, file := range files {
-		if file.name == "" {
-			continue
-		}
-		var b bytes.Buffer
-		if err := file.write(&b); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file.name, b.Bytes(), 0o600); err != nil {
-			return err
-		}
+	); err != nil {
+		return err
 	}
 	if r.flags.asJSON || r.flags.ndjson {
 		r.lines = r.flags.ndjson

@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -159,41 +157,44 @@ func (r *Report) Text() []byte {
 
 // SnapshotText is the report on a snapshot for a person.
 func SnapshotText(r waza.Report) []byte {
+	return text(r.Source, r.Status, r.ToolEvents, r.Graders, issuesOf(r), nil)
+}
+
+func issuesOf(r waza.Report) []Issue {
 	issues := make([]Issue, len(r.Issues))
 	for i, issue := range r.Issues {
 		issues[i] = Issue{Kind: issue.Kind, Grader: issue.Grader, Message: issue.Message}
 	}
-	return text(r.Source, r.Status, r.ToolEvents, r.Graders, issues, nil)
+	return issues
 }
 
-func text(source, status string, events, graders int, issues []Issue, p *Proof) []byte {
-	if !strings.Contains(source, "://") {
-		source = filepath.Clean(source) // as waza shows it
+// text is the issue as one line.
+func (i *Issue) text() string {
+	where := ""
+	if i.Grader != "" {
+		where = " [" + timeline.OneLine(i.Grader) + "]"
+	} else if i.Path != "" {
+		where = " " + timeline.OneLine(i.Path)
 	}
+	return i.Kind + where + ": " + timeline.OneLine(i.Message)
+}
+
+func shownStatus(status string) string { return timeline.OneLine(cmp.Or(status, "not stated")) }
+
+func text(source, status string, events, graders int, issues []Issue, p *Proof) []byte {
 	var b bytes.Buffer
 	if len(issues) == 0 {
-		verdict := "OK"
-		if p.unproved() {
-			verdict = "UNVERIFIED"
-		}
-		fmt.Fprintf(&b, "%s model-replay: consistent; run status: %s (%d tool_events, %d graders)\n", verdict, timeline.OneLine(cmp.Or(status, "not stated")), events, graders)
+		fmt.Fprintf(&b, "%s model-replay: consistent; run status: %s (%d tool_events, %d graders)\n", verdictOf(issues, p), shownStatus(status), events, graders)
 		if p != nil && p.Expected > 0 {
 			fmt.Fprintf(&b, "  proof: %s\n", p.counts(""))
 		}
-		fmt.Fprintf(&b, "  source: %s\n\n", timeline.OneLine(source))
 	} else {
-		fmt.Fprintf(&b, "FAIL model-replay: %d issue(s)\n", len(issues))
+		fmt.Fprintf(&b, "%s model-replay: %d issue(s)\n", verdictFail, len(issues))
 		for _, i := range issues {
-			where := ""
-			if i.Grader != "" {
-				where = " [" + timeline.OneLine(i.Grader) + "]"
-			} else if i.Path != "" {
-				where = " " + timeline.OneLine(i.Path)
-			}
-			fmt.Fprintf(&b, "  - %s%s: %s\n", i.Kind, where, timeline.OneLine(i.Message))
+			fmt.Fprintf(&b, "  - %s\n", i.text())
 		}
-		fmt.Fprintf(&b, "  source: %s\n\n", timeline.OneLine(source))
 	}
+	fmt.Fprintf(&b, "  source: %s\n\n", shownSource(source))
 	return b.Bytes()
 }
 
