@@ -40,7 +40,7 @@ func sumsOf(t *testing.T, r result) compaction.Sums {
 
 func TestCompactSaysWhatItDoes(t *testing.T) {
 	address := manyReels(t, 60, 5, 3)
-	before := tapedeck(t, "ls", address, "--format", "json")
+	before := tapedeck(t, "ls", address, "--area", "all", "--format", "json")
 	if before.code != exitOK || strings.Count(before.stdout, "\n") != 60 {
 		t.Fatal(before)
 	}
@@ -58,7 +58,7 @@ func TestCompactSaysWhatItDoes(t *testing.T) {
 	if s := sumsOf(t, tapedeck(t, "compact", address, "--grace", "0s")); s.Reels != 3 || s.Merges != 0 {
 		t.Errorf("again: %+v", s)
 	}
-	after := tapedeck(t, "ls", address, "--format", "json")
+	after := tapedeck(t, "ls", address, "--area", "all", "--format", "json")
 	if after.stdout != before.stdout {
 		t.Errorf("ls shows\n%s\nand showed\n%s", after.stdout, before.stdout)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/minimise"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/filter"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
@@ -81,7 +82,7 @@ func choices() map[string][]string {
 	return map[string][]string{
 		"answer":           {"telemetry", "stdout", "http", "a2a"},
 		"answers":          {"all", "tools", "models"},
-		"area":             texts(deck.Areas()...),
+		"area":             texts(append(deck.Areas(), filter.AllAreas)...),
 		"by":               {byInput, byTaskID},
 		"color":            {"auto", "always", "never"},
 		"columns":          reel.Columns(),

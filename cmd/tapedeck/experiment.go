@@ -179,7 +179,7 @@ experiment that could not be run.`,
 	flags.IntVar(&f.limitFailures, "limit-failures", 0, "take so many failures, drawn by the digest of their names; 0 is all")
 	flags.IntVar(&f.limitBase, "limit-baseline", 0, "take so many runs of the baseline; 0 is all")
 	flags.StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
-	flags.StringVar(&f.area, "area", "runs", "runs, joined, replays or undecided")
+	flags.StringVar(&f.area, "area", "runs", "runs, joined, replays, undecided or all")
 	flags.StringVar(&f.runner, "runner", "", "the candidate: exec:COMMAND or python:MODULE:ATTR")
 	flags.StringArrayVar(&f.changes, "change", nil, "system_prompt=TEXT or @FILE, model=NAME, overrides.KEY=JSON, overrides=FILE: an object, or an oracle file as --override (repeatable)")
 	flags.StringVar(&f.policy, "tool-policy", string(contract.UseOriginal), "use-original; live: a call without a recorded answer is left to the runner; mock: with --override, as use-original")

@@ -27,7 +27,7 @@ func TestADeckIsCarriedIntoTheOtherLayoutAndBack(t *testing.T) {
 		return sums
 	}
 	list := func(deck string, args ...string) string {
-		got := tapedeck(t, append([]string{"ls", deck, "--format", "json", "--sort", "run_id"}, args...)...)
+		got := tapedeck(t, append([]string{"ls", deck, "--area", "all", "--format", "json", "--sort", "run_id"}, args...)...)
 		if got.code != exitOK {
 			t.Fatal(got)
 		}

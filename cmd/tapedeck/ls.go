@@ -52,7 +52,11 @@ func (f *runFilter) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
 	cmd.Flags().StringVar(&f.Since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
 	cmd.Flags().StringVar(&f.Until, "until", "", "started before this time")
-	cmd.Flags().StringVar(&f.Area, "area", "", "runs, joined, replays or undecided; all if it is not given")
+	usage := "runs, joined, replays, undecided or all"
+	if f.Listed {
+		usage += " (default: runs, or all if a condition asks for areas or replays)"
+	}
+	cmd.Flags().StringVar(&f.Area, "area", "", usage)
 }
 
 // check reads the flags.
@@ -108,7 +112,8 @@ func newLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls DECK",
 		Short: "List the runs of a deck",
-		Long: `List the runs of a deck that all filters take, the newest first.
+		Long: `List the runs of a deck that all filters take, the newest first. They are those of
+production; --area replays lists replays, and --area all every run.
 
 The columns are those of a reel (docs/deck.md), and id, a short id that other commands
 take. In a deck of reels they are read
@@ -136,6 +141,7 @@ part of it could not be read, 2 if the deck cannot be read.`,
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	f.filter.Listed = true
 	f.filter.add(cmd)
 	cmd.Flags().StringVar(&f.columns, "columns", "", "columns to show, in this order (table: "+lsColumns+")")
 	cmd.Flags().StringVar(&f.format, "format", "", "table, json or refs (default: table to a terminal, else refs)")
@@ -198,13 +204,22 @@ func (f *lsFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 			runs = f.first(runs) // no more are held than are shown
 		}
 	}
-	if err := f.show(stdout, f.first(runs), columns); err != nil {
+	runs = f.first(runs)
+	if f.format == "table" && f.columns == "" && severalAreas(runs) {
+		columns = slices.Insert(columns, slices.Index(columns, shortColumn)+1, "area")
+	}
+	if err := f.show(stdout, runs, columns); err != nil {
 		return err
 	}
 	if failed > 0 {
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// severalAreas tells whether runs of more than one area are among those that are listed.
+func severalAreas(runs []view.Run) bool {
+	return slices.ContainsFunc(runs, func(r view.Run) bool { return r.Ref.Location.Area != runs[0].Ref.Location.Area })
 }
 
 // first sorts runs and cuts them to the limit.
@@ -351,8 +366,8 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats DECK",
 		Short: "Sum up the runs of a deck",
-		Long: `Sum up the runs of a deck that all filters take, as one object of JSON: how many,
-by area, day, status, grade, finding and agent, their calls, tokens and cost, and the
+		Long: `Sum up the runs of a deck that all filters take, those of production if --area does
+not say otherwise, as one object of JSON: how many, by area, day, status, grade, finding and agent, their calls, tokens and cost, and the
 objects and bytes of the whole deck as they are stored.`,
 		Example: `  tapedeck stats ./deck
   tapedeck stats s3://tapes/prod --agent clerk --since 30d | jq .days`,
@@ -361,6 +376,7 @@ objects and bytes of the whole deck as they are stored.`,
 			return runStats(cmd.Context(), &f, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	f.Listed = true
 	f.add(cmd)
 	return cmd
 }

@@ -5,6 +5,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +138,47 @@ func TestLsRefusesWhatItDoesNotKnow(t *testing.T) {
 	} {
 		if got := tapedeck(t, append([]string{"ls", reels}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
 			t.Errorf("%v: %v", args, got)
+		}
+	}
+}
+
+// replayOfForge is the telemetry of a replay of the run in forge.
+func replayOfForge(t *testing.T) string {
+	t.Helper()
+	plain, err := os.ReadFile(forge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.ReplaceAll(string(plain), forgeRun[:32], traceOf("5"))
+	return write(t, "replay.json", strings.Replace(other, `"attributes": [`,
+		`"attributes": [{"key":"replay_run_id","value":{"stringValue":"r-1"}},{"key":"replay_of","value":{"stringValue":"`+forgeRun+`"}},`, 1))
+}
+
+// A replay of a run is no second run of production, in no list and in no sum.
+func TestReplaysAreNoRunsOfProduction(t *testing.T) {
+	for _, layout := range []string{"files", "reels"} {
+		dir := t.TempDir()
+		if got := tapedeck(t, "derive", "--redact", "off", "--no-join", "--to", dir, "--layout", layout, forge, replayOfForge(t)); got.code != exitOK || len(lines(t, got.stdout)) != 2 {
+			t.Fatal(got)
+		}
+		for _, c := range []struct {
+			args   []string
+			runs   int
+			column bool // an area column
+		}{
+			{nil, 1, false}, {[]string{"--area", "runs"}, 1, false}, {[]string{"--area", "replays"}, 1, false}, {[]string{"--area", "all"}, 2, true},
+			{[]string{"--replay-of", forgeRun}, 1, false}, {[]string{"--where", "area = 'replays'"}, 1, false}, {[]string{"--where", "area IN ('replays', 'runs')"}, 2, true},
+			{[]string{"--is", "area=replays"}, 1, false}, {[]string{"--where", "replay_of IS NOT NULL"}, 1, false}, {[]string{"--where", "tool_calls >= 0"}, 1, false},
+		} {
+			table := tapedeck(t, append([]string{"ls", dir, "--format", "table"}, c.args...)...)
+			rows := strings.Split(strings.TrimSpace(table.stdout), "\n")
+			if table.code != exitOK || len(rows) != 1+c.runs || slices.Contains(strings.Fields(rows[0]), "area") != c.column {
+				t.Errorf("%s, ls %v: %+v", layout, c.args, table)
+			}
+			var stats deckStats
+			if err := json.Unmarshal([]byte(tapedeck(t, append([]string{"stats", dir}, c.args...)...).stdout), &stats); err != nil || stats.Runs != c.runs || len(stats.Areas) != c.runs {
+				t.Errorf("%s, stats %v: %+v, %v", layout, c.args, stats, err)
+			}
 		}
 	}
 }

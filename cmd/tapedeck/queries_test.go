@@ -55,10 +55,10 @@ func queryBlocks(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// queriedDeck fills a deck of reels in which runs are there twice, and one trace in another piece.
+// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay beside them.
 func queriedDeck(t *testing.T, address string) {
 	t.Helper()
-	for _, files := range [][]string{recordings(t), recordings(t)[:7]} {
+	for _, files := range [][]string{recordings(t), append(recordings(t)[:7:7], replayOfForge(t))} {
 		if got := tapedeck(t, append([]string{"derive", "--redact", "off", "--no-join", "--layout", "reels", "--to", address}, files...)...); got.code != exitOK {
 			t.Fatal(got)
 		}
@@ -105,7 +105,7 @@ func askDuckDB(t *testing.T, python, connect, inSQL, address string) []string {
 	for _, block := range queryBlocks(t, "sql") {
 		statements = append(statements, strings.ReplaceAll(block, "DECK", inSQL))
 	}
-	statements = append(statements, "SELECT count(*) FROM reels", "SELECT count(*), sum(input_tokens), sum(tool_calls) FROM runs", "SELECT run_id, tape_id FROM runs ORDER BY run_id")
+	statements = append(statements, "SELECT count(*) FROM all_runs", "SELECT count(*) FROM reels", "SELECT count(*), sum(input_tokens), sum(tool_calls) FROM runs", "SELECT run_id, tape_id FROM runs ORDER BY run_id")
 	list, err := json.Marshal(statements)
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +130,9 @@ func askDuckDB(t *testing.T, python, connect, inSQL, address string) []string {
 		}
 	}
 	stats := statsOf(t, address)
+	if everything := answer(len(rows) - 4)[0][0].(float64); everything != float64(stats.Runs)+1 {
+		t.Errorf("%v runs of all areas, %d of production and a replay", everything, stats.Runs)
+	}
 	n := len(rows)
 	if all := answer(n - 3)[0]; all[0].(float64) <= float64(stats.Runs) {
 		t.Errorf("%v rows: nothing is there twice", all)
@@ -177,7 +180,7 @@ func TestPandasCountsTheRuns(t *testing.T) {
 	folder := t.TempDir()
 	queriedDeck(t, folder)
 	program := strings.ReplaceAll(queryBlocks(t, "python")[1], "DECK", folder)
-	if lines := strings.Count(program, "\n"); lines != 3 {
+	if lines := strings.Count(program, "\n"); lines != 4 {
 		t.Errorf("%d lines", lines)
 	}
 	program += "print(len(rows), len(runs), int(runs.input_tokens.sum()), (runs.status == 'error').sum())\n"

@@ -76,6 +76,7 @@ stale, 1 if one is or a part of the deck could not be read, 2 if nothing was com
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a server may take")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one object per line")
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all runs")
+	f.filter.Listed = true
 	f.filter.add(cmd)
 	return cmd
 }

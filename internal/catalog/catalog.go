@@ -109,6 +109,7 @@ var searched = []string{"run_id", "conversation_id", "task_id", "agent", "servic
 // Listing is a page of a list.
 type Listing struct {
 	Runs   []view.Run
+	Area   deck.Area // whose runs are listed; "" is all
 	More   bool
 	Unread int   // traces that cannot be read
 	Cause  error // of the last of them
@@ -135,7 +136,7 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 			})
 		}
 	}
-	out := &Listing{}
+	out := &Listing{Area: choice.InArea()}
 	for run, err := range view.Select(ctx, c.Deck, q) {
 		if err != nil {
 			if ctx.Err() != nil {

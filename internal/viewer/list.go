@@ -65,7 +65,7 @@ func (q query) address(name, value string) string {
 }
 
 func (q query) choice() catalog.Choice {
-	c := catalog.Choice{Filter: filter.Filter{Where: q.Where, Since: q.Since, Area: q.Area}, Search: q.Search, Sort: q.Sort, Skip: q.Page * listRuns, Limit: listRuns}
+	c := catalog.Choice{Filter: filter.Filter{Where: q.Where, Since: q.Since, Area: q.Area, Listed: true}, Search: q.Search, Sort: q.Sort, Skip: q.Page * listRuns, Limit: listRuns}
 	for _, is := range [][2]string{{"agent", q.Agent}, {"status", q.Status}, {"grade", q.Grade}, {"tools", q.Tool}, {"models", q.Model}, {"findings", q.Finding}} {
 		if is[1] != "" {
 			c.Is = append(c.Is, is[0]+"="+is[1])
@@ -112,7 +112,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		Earlier, Later     string
 		Unread             int
 		First, Last        int
-		Tenants            bool
+		Tenants, Several   bool
 		Areas, Statuses    []string
 		Grades             []string
 		Filtered, Reports  bool
@@ -120,6 +120,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	for _, a := range deck.Areas() {
 		v.Areas = append(v.Areas, string(a))
 	}
+	v.Areas = append(v.Areas, filter.AllAreas)
 	v.Statuses = []string{string(tape.StatusOK), string(tape.StatusError), string(tape.StatusInterrupted), string(tape.StatusIncomplete)}
 	v.Grades = []string{string(tape.GradeOffline), string(tape.GradeTools), string(tape.GradeModel), string(tape.GradePartial), string(tape.GradeInspect)}
 	for _, column := range catalog.Sorts {
@@ -138,8 +139,10 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	if v.Unread = found.Unread; v.Unread > 0 {
 		v.Error = timeline.OneLine(found.Cause.Error())
 	}
+	v.Query.Area = cmp.Or(string(found.Area), filter.AllAreas)
 	for i := range found.Runs {
 		v.Rows = append(v.Rows, newRow(&found.Runs[i]))
+		v.Several = v.Several || v.Rows[i].Area != v.Rows[0].Area
 	}
 	v.First, v.Last = q.Page*listRuns+1, q.Page*listRuns+len(v.Rows)
 	if q.Page > 0 {

@@ -22,17 +22,27 @@ type Filter struct {
 	Is           []string // COLUMN=VALUE each; a list has the value among its own
 	Where        string   // a condition as in SQL, see package where
 	Since, Until string   // when the run started: a time, a day, or an age such as 7d
-	Area         string
+	Area         string   // AllAreas, "", or one of deck.Areas
 	Tenant       string
+	// Listed is for lists of runs and their sums: without Area they are those of production, and the replays of a run are not counted as runs.
+	// A condition on an area, or on what only replays have, leaves it to the condition.
+	Listed bool
 
 	equal   []reel.Equal
 	columns []string // that tests look at
 	tests   []func(*reel.Meta) bool
+	area    deck.Area // "" is all
 }
+
+// AllAreas is the Area of whoever wants the runs of all.
+const AllAreas = "all"
+
+// ofReplays are the columns that tell replays from production.
+var ofReplays = []string{"area", "replay_of", "replay_run_id"}
 
 // Check reads the filter; ages count from now. Its errors name the field as a flag.
 func (f *Filter) Check(now time.Time) error {
-	f.equal, f.columns, f.tests = nil, nil, nil
+	f.equal, f.columns, f.tests, f.area = nil, nil, nil, deck.Area(f.Area)
 	for _, text := range f.Is {
 		column, want, ok := strings.Cut(text, "=")
 		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
@@ -54,8 +64,13 @@ func (f *Filter) Check(now time.Time) error {
 		f.columns = append(f.columns, c.Columns()...)
 		f.tests = append(f.tests, c.Match)
 	}
-	if f.Area != "" && !slices.Contains(deck.Areas(), deck.Area(f.Area)) {
-		return fmt.Errorf("--area must be runs, joined, replays or undecided, not %q", f.Area)
+	switch {
+	case f.Area == AllAreas, f.Area == "" && f.Listed && f.asksFor(ofReplays):
+		f.area = ""
+	case f.Area == "" && f.Listed:
+		f.area = deck.AreaRuns
+	case f.Area != "" && !slices.Contains(deck.Areas(), f.area):
+		return fmt.Errorf("--area must be runs, joined, replays, undecided or all, not %q", f.Area)
 	}
 	for i, text := range []string{f.Since, f.Until} {
 		if text == "" {
@@ -71,6 +86,15 @@ func (f *Filter) Check(now time.Time) error {
 	}
 	return nil
 }
+
+// asksFor tells whether a condition looks at one of the columns.
+func (f *Filter) asksFor(columns []string) bool {
+	return slices.ContainsFunc(f.columns, func(c string) bool { return slices.Contains(columns, c) }) ||
+		slices.ContainsFunc(f.equal, func(e reel.Equal) bool { return slices.Contains(columns, e.Column) })
+}
+
+// InArea is the area whose runs are taken, "" if they are those of all. The filter is checked.
+func (f *Filter) InArea() deck.Area { return f.area }
 
 // knownCode refuses what is the code of no finding: no run has it, which would look like good news.
 func knownCode(want string) error {
@@ -127,8 +151,8 @@ func (f *Filter) is(column, want string) {
 // Query is a query for the runs that the filter takes. The filter is checked.
 func (f *Filter) Query(q view.Query) view.Query {
 	q.Equal, q.Filter = f.equal, f.columns
-	if f.Area != "" || f.Tenant != "" {
-		q.Want = func(l deck.Location) bool { return (f.Area == "" || string(l.Area) == f.Area) && l.Of(f.Tenant) }
+	if f.area != "" || f.Tenant != "" {
+		q.Want = func(l deck.Location) bool { return (f.area == "" || l.Area == f.area) && l.Of(f.Tenant) }
 	}
 	if len(f.tests) > 0 {
 		q.Test = func(m *reel.Meta) bool {

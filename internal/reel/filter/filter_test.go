@@ -4,6 +4,7 @@
 package filter
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,5 +23,32 @@ func TestWhenIsATimeOrAnAge(t *testing.T) {
 		if got, err := ParseTime(text, now); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}
+	}
+}
+
+func TestListsAreOfProductionUnlessAreasAreAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		filter Filter
+		want   string
+	}{
+		"nothing is said":       {Filter{Listed: true}, "runs"},
+		"no list":               {Filter{}, ""},
+		"an area":               {Filter{Listed: true, Area: "replays"}, "replays"},
+		"all areas":             {Filter{Listed: true, Area: AllAreas}, ""},
+		"a column":              {Filter{Listed: true, Is: []string{"status=ok"}, Where: "tool_calls > 2"}, "runs"},
+		"an area in a column":   {Filter{Listed: true, Is: []string{"area=replays"}}, ""},
+		"replays of a run":      {Filter{Listed: true, Is: []string{"replay_of=x"}}, ""},
+		"a condition":           {Filter{Listed: true, Where: "status = 'ok' AND area = 'replays'"}, ""},
+		"a condition, replays":  {Filter{Listed: true, Where: "replay_of IS NOT NULL OR replay_run_id = 'x'"}, ""},
+		"an area over all that": {Filter{Listed: true, Area: "runs", Where: "area <> 'x'"}, "runs"},
+	} {
+		for range 2 { // a filter is checked again when ages have moved
+			if err := c.filter.Check(time.Now()); err != nil || string(c.filter.InArea()) != c.want {
+				t.Errorf("%s: %q, %v", name, c.filter.InArea(), err)
+			}
+		}
+	}
+	if err := (&Filter{Area: "nowhere"}).Check(time.Now()); err == nil || !strings.Contains(err.Error(), "--area must be") {
+		t.Error(err)
 	}
 }
