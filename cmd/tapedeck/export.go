@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/formats"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/scrub"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -37,6 +38,9 @@ type exportFlags struct {
 
 	snapshots, results string // of waza
 	into               string // a project
+
+	allowDirty bool
+	watch      scrub.Watch
 }
 
 func newExport() *cobra.Command {
@@ -62,8 +66,11 @@ PROJECT/.aiwg/provenance/snapshots/{workflow_id}-{timestamp}.json (--format aiwg
 Without -o the file itself goes to stdout and a line about the losses to stderr,
 with --losses one line for each.
 
+A tape that holds what redaction should have replaced is not written: --allow-dirty
+writes it all the same.
+
 The exit code is 0 if every tape was written, 1 if the format could not hold some
-of them, 2 if a tape could not be loaded or nothing was written.`,
+of them or they hold secrets, 2 if a tape could not be loaded or nothing was written.`,
 		Example: `  tapedeck export ./tape.json --format waza > snapshot.json
   tapedeck export s3://tapes/prod --format waza -o ./snapshots | jq .losses
   tapedeck export 4bf92f35 --deck ./deck --format waza
@@ -82,6 +89,7 @@ of them, 2 if a tape could not be loaded or nothing was written.`,
 	cmd.Flags().StringVar(&f.into, "into", "", "the folder of a project: write where the other tool looks (--format aiwg)")
 	cmd.Flags().StringVar(&f.results, "results", "", "with --format waza and -o DIR: write the results.json of the evaluation, which names the snapshots, to this file")
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
+	cmd.Flags().BoolVar(&f.allowDirty, "allow-dirty", false, "also write tapes that hold what redaction should have replaced")
 	cmd.Flags().StringSliceVar(&f.options.EnvAllow, "env-allow", nil, `environment variables that may be written: names, or "PREFIX*" (default none)`)
 	return cmd
 }
@@ -130,6 +138,11 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 				return err
 			}
 			t, options, err := f.load(ctx, format, at)
+			if dirty := (*dirtyTape)(nil); errors.As(err, &dirty) {
+				code = max(code, exitPartial)
+				complain(stderr, dirty)
+				continue
+			}
 			if err != nil {
 				if out.store == nil || ctx.Err() != nil {
 					return err
@@ -186,10 +199,21 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	return nil
 }
 
-// load reads a tape, and what its deck knows of the run beside it.
+// dirtyTape says that a tape is not written, because it holds what redaction should have replaced.
+type dirtyTape struct {
+	at      replay.Location
+	exposed *scrub.Exposure
+}
+
+func (e *dirtyTape) Error() string {
+	return fmt.Sprintf("%s: not written: %s; --allow-dirty writes it all the same", e.at, e.exposed)
+}
+
+// load reads a tape, and what its deck knows of the run beside it. A *dirtyTape is an error unless it is allowed.
 func (f *exportFlags) load(ctx context.Context, format *interop.Format, at replay.Location) (t *tape.Tape, o interop.Options, err error) {
 	o = f.options
-	if t, _, err = f.Open(ctx, &at); err != nil {
+	t, data, err := f.Open(ctx, &at)
+	if err != nil {
 		return nil, o, err
 	}
 	if format.Replays {
@@ -197,6 +221,13 @@ func (f *exportFlags) load(ctx context.Context, format *interop.Format, at repla
 	}
 	if err == nil && format.FromEvidence && at.Ref.InDeck() {
 		o.Evidence, err = evidenceOf(ctx, at, t)
+	}
+	if err != nil || f.allowDirty {
+		return t, o, err
+	}
+	exposed, err := f.watch.HandOn(t, data, o.Evidence, at.Ref.InDeck())
+	if exposed != nil {
+		err = &dirtyTape{at, exposed}
 	}
 	return t, o, err
 }

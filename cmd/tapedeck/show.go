@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/internal/scrub"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -39,7 +40,8 @@ what is missing or odd.
 ` + refHelp + `
 A trace that holds several runs is shown run by run, and of a deck its runs are
 listed. REF may also be a file of telemetry, whose runs are derived in memory. Long
-content is shortened; the sizes in brackets say how long it is.
+content is shortened; the sizes in brackets say how long it is. A line on top says
+when a tape holds what redaction should have replaced.
 
 --html writes one page with everything in it, to attach to a bug report: it needs no
 server and no script, and loads nothing. --events shows a part of a long run.
@@ -127,12 +129,20 @@ func errEvents(text string) error { return fmt.Errorf("--events %.40q: want 7, 3
 
 // showPage writes the page of one run to a file.
 func showPage(ctx context.Context, stderr io.Writer, ref string, r *refs, file string) error {
-	t, at, err := r.OpenOne(ctx, ref)
+	t, data, at, err := openOne(ctx, r, ref)
 	if err != nil {
 		return err
 	}
 	var out bytes.Buffer
 	o := page.Options{}
+	exposed, err := new(scrub.Watch).Look(t, data, at.Ref.InDeck())
+	if err != nil {
+		return err
+	}
+	if exposed != nil {
+		o.Warning = exposed.String()
+		say(stderr, "%s", exposed)
+	}
 	if at.Name == "" {
 		o.Ref, o.Deck = ref, r.Deck
 	}
@@ -146,8 +156,23 @@ func showPage(ctx context.Context, stderr io.Writer, ref string, r *refs, file s
 	return nil
 }
 
+// openOne opens the only tape that a REF stands for, and returns its file too.
+func openOne(ctx context.Context, r *refs, ref string) (t *tape.Tape, data []byte, at replay.Location, err error) {
+	for l, err := range r.Resolve(ctx, ref, replay.OneRun) {
+		if err != nil {
+			return nil, nil, l, err
+		}
+		if t, data, err = r.Open(ctx, &l); err != nil {
+			return nil, nil, l, err
+		}
+		at = l
+	}
+	return t, data, at, nil
+}
+
 func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool, options timeline.Options) error {
 	n := 0
+	var watch scrub.Watch
 	for at, err := range r.Resolve(ctx, ref, replay.SeveralRuns) {
 		if errors.Is(err, replay.ErrIsDeck) {
 			return listRuns(ctx, stdout, ref, r, asJSON)
@@ -159,7 +184,14 @@ func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON boo
 		if err != nil {
 			return err
 		}
+		exposed, err := watch.Look(t, data, at.Ref.InDeck())
+		if err != nil {
+			return err
+		}
 		if asJSON {
+			if exposed != nil {
+				r.say("%s: %s", at, exposed)
+			}
 			if _, err := stdout.Write(data); err != nil {
 				return err
 			}
@@ -171,6 +203,11 @@ func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON boo
 			}
 		}
 		n++
+		if exposed != nil {
+			if _, err := fmt.Fprintln(stdout, timeline.Paint(options.Color, timeline.Red, exposed.String())); err != nil {
+				return err
+			}
+		}
 		if err := timeline.Render(stdout, t, options); err != nil {
 			return err
 		}

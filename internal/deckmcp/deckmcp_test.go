@@ -6,6 +6,7 @@ package deckmcp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -281,4 +282,53 @@ func TestRunsOfTwoTenantsWithOneIDAreReached(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+// Answers of a run with what redaction should have replaced begin with a line that says so, outside of what was recorded.
+func TestAnswersOfARunWithSecretsSaySo(t *testing.T) {
+	clean, dirty := made("acme", 1, tape.StatusOK), made("acme", 2, tape.StatusOK)
+	text := "mail jane.doe@corp-mail.com"
+	dirty.Input.UserMessage = &text
+	c := connect(t, Config{}, clean, dirty)
+	for _, q := range []struct {
+		tool string
+		args map[string]any
+	}{
+		{"show_run", nil}, {"read_text", map[string]any{"path": "input.user_message"}}, {"list_findings", nil}, {"ask_oracle", map[string]any{"tool": "lookup"}},
+	} {
+		for _, of := range []*tape.Tape{clean, dirty} {
+			args := map[string]any{"run_id": of.Run.RunID}
+			maps.Copy(args, q.args)
+			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: q.tool, Arguments: args})
+			if err != nil || r.IsError {
+				t.Fatal(err, r)
+			}
+			got := r.Content[0].(*mcp.TextContent).Text
+			line, rest, _ := strings.Cut(got, "\n")
+			if said := strings.HasPrefix(line, "WARNING: run "+of.Run.RunID+": this tape holds 1 value that redaction should have replaced (email 1)"); said != (of == dirty) || said && !enclosedForm.MatchString(rest) || strings.Contains(line, "jane") {
+				t.Errorf("%s: %.300s", q.tool, got)
+			}
+		}
+	}
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "compare_runs", Arguments: map[string]any{"a": clean.Run.RunID, "b": dirty.Run.RunID}})
+	if err != nil || !strings.HasPrefix(r.Content[0].(*mcp.TextContent).Text, "WARNING: run "+dirty.Run.RunID) {
+		t.Error(err, r)
+	}
+}
+
+func TestReplaysAreListedWhenTheyAreAskedFor(t *testing.T) {
+	replay := made("acme", 2, tape.StatusOK)
+	replay.Run.ReplayRunID = "r-1"
+	c := connect(t, Config{}, made("acme", 1, tape.StatusOK))
+	d, err := deck.Open(t.Context(), "mem://"+t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	decktest.PutTape(t, d, deck.AreaReplays, replay, 1)
+	for area, want := range map[string]int{"": 1, "runs": 1, "replays": 1, "all": 2} {
+		if text, failed := call(t, c, "list_runs", map[string]any{"area": area}); failed || strings.Count(text, `"run_id"`) != want {
+			t.Errorf("%q: %s", area, text)
+		}
+	}
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/scrub"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
@@ -61,6 +62,7 @@ type server struct {
 	Config
 	catalog catalog.Catalog
 	reports reports
+	watch   scrub.Watch
 	mux     http.ServeMux
 }
 
@@ -211,8 +213,15 @@ func (s *server) site(o *catalog.Run) *page.Site {
 }
 
 func (s *server) run(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
-	var err error
 	options := page.Options{Ref: o.Tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: number(r, "from")}
+	exposed, err := s.watch.Look(o.Tape, o.Data, true)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	if exposed != nil {
+		options.Warning = exposed.String()
+	}
 	if options.Oracle, err = oracles.Entries(r.Context(), s.Deck.Store(), o.Ref.Key); err != nil {
 		options.Oracle = nil
 		options.Replays = append(options.Replays, page.Link{Text: "The oracle beside the tape cannot be used: " + err.Error()})

@@ -343,3 +343,35 @@ func FuzzAddresses(f *testing.F) {
 		}
 	})
 }
+
+// A run with what redaction should have replaced says so on its page.
+func TestThePageOfARunWithSecretsSaysSo(t *testing.T) {
+	clean, dirty := made("acme", 1, tape.StatusOK), made("acme", 2, tape.StatusOK)
+	text := "mail jane.doe@corp-mail.com"
+	dirty.Input.UserMessage = &text
+	h := New(Config{Deck: newDeck(t, clean, dirty), Address: "./deck", SearchLimit: 100})
+	for _, of := range []*tape.Tape{clean, dirty} {
+		a := get(t, h, "/run/"+of.Run.RunID)
+		if a.status != http.StatusOK || strings.Contains(a.body, `<p class="bad">this tape holds 1 value that redaction should have replaced (email 1)`) != (of == dirty) {
+			t.Errorf("%s: %d\n%.2000s", of.Run.RunID, a.status, a.body)
+		}
+	}
+}
+
+// The list is that of production, and says the area of a run where it lists runs of several.
+func TestTheListIsThatOfProduction(t *testing.T) {
+	d := newDeck(t, made("acme", 1, tape.StatusOK))
+	replay := made("acme", 2, tape.StatusOK)
+	replay.Run.ReplayRunID = "r-1"
+	decktest.PutTape(t, d, deck.AreaReplays, replay, 1)
+	h := New(Config{Deck: d, Address: "./deck", SearchLimit: 100})
+	for at, want := range map[string]struct {
+		runs   int
+		column bool
+	}{"/": {1, false}, "/?area=all": {2, true}, "/?area=replays": {1, false}, "/?where=" + url.QueryEscape("area <> 'joined'"): {2, true}} {
+		a := get(t, h, at)
+		if n := strings.Count(a.body, `<tr><td><a href="/run/`); n != want.runs || strings.Contains(a.body, `<th scope="col">Area</th>`) != want.column {
+			t.Errorf("%s: %d runs\n%s", at, n, a.body)
+		}
+	}
+}

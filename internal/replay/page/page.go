@@ -35,6 +35,8 @@ type Options struct {
 	Site *Site
 	// From is the first event of a page of a site; 0 is the first of all.
 	From int
+	// Warning stands on top, if there is one.
+	Warning string
 	// Replays are what the deck knows of replays of the run.
 	Replays []Link
 	// Oracle are the recorded answers as they are served; nil makes them of the tape.
@@ -99,6 +101,7 @@ type view struct {
 	Style    template.CSS
 	Site     *Site
 	Sentence string
+	Warning  string
 	Class    string // good, bad or odd
 	Facts    []string
 	Grade    graded
@@ -186,7 +189,7 @@ func Find(t *tape.Tape, path string) (text string, found bool) {
 func newView(t *tape.Tape, o Options, r *renderer) *view {
 	run := &t.Run
 	name := cmp.Or(run.Agent.Name, run.Agent.ID, run.Service.Name, "A run without a name")
-	v := &view{RunID: timeline.OneLine(run.RunID), Policy: policy, Style: template.CSS(Style), Site: o.Site, Total: len(t.Events)}
+	v := &view{RunID: timeline.OneLine(run.RunID), Policy: policy, Style: template.CSS(Style), Site: o.Site, Warning: timeline.OneLine(o.Warning), Total: len(t.Events)}
 	v.Sentence, v.Class = sentence(name, t)
 	v.Title = timeline.OneLine(name) + " · run " + timeline.Short(run.RunID, 12)
 	v.Facts = facts(t)
