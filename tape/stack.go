@@ -24,11 +24,11 @@ func BeforeStack(recorded string) (message, class string) {
 		}
 	}
 	const longest = 200
-	class, rest, ok := strings.Cut(recorded[:min(len(recorded), longest)], ": ")
+	class, _, ok := strings.Cut(recorded[:min(len(recorded), longest)], ": ")
 	if !ok || strings.ContainsAny(class, " \t\n") || !strings.HasSuffix(class, "Error") && !strings.HasSuffix(class, "Exception") {
 		return "", ""
 	}
-	rest = recorded[len(class)+len(": "):]
+	rest := recorded[len(class)+len(": "):]
 	for at := 0; ; {
 		i := strings.IndexByte(rest[at:], '\n')
 		if i < 0 {

@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/config/configmiddleware"
-	"go.opentelemetry.io/collector/extension"
 	"go.opentelemetry.io/collector/extension/extensiontest"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/otel/attribute"
@@ -95,7 +94,7 @@ func TestRequestsThatNestTooDeepAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 		{Value: 4, Attributes: attribute.NewSet(attribute.String("reason", "too_deep"))},
 		{Value: 1, Attributes: attribute.NewSet(attribute.String("reason", "malformed"))},
 	}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
-	require.NoError(t, created.(extension.Extension).Shutdown(t.Context()))
+	require.NoError(t, created.Shutdown(t.Context()))
 }
 
 func zipped(t *testing.T, body string) []byte {

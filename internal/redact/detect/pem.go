@@ -47,7 +47,6 @@ func pemBody(v string) bool {
 		if run := body[from:min(i, len(body))]; len(run) >= 16 && randomish(run) || first && len(run) >= 8 && randomish(run) {
 			return true
 		}
-		first = first && i-from <= 1
 	}
 	return false
 }
