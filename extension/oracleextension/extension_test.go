@@ -108,13 +108,15 @@ func TestExtensionServesTheRunsOfADeck(t *testing.T) {
 	}
 	_, answer := call(t, e, "/v1/runs/"+run[:8]+"/tool-calls", ask)
 	require.Equal(t, "exhausted", answer["reason"], "the same session, by a shorter name")
+	_, answer = call(t, e, "/?run="+run, ask)
+	require.Equal(t, "exhausted", answer["reason"], "the same session, as a client of Forge names it")
 	status, _ := call(t, e, "/v1/tool-calls", ask)
 	require.Equal(t, 409, status)
 	status, _ = call(t, e, "/v1/runs/"+strings.Repeat("0", 32)+"/tool-calls", ask)
 	require.Equal(t, 404, status)
 	metadatatest.AssertEqualExtensionOracleCalls(t, telemetry, []metricdata.DataPoint[int64]{
 		{Value: 2, Attributes: attribute.NewSet(attribute.String("outcome", "hit"))},
-		{Value: 1, Attributes: attribute.NewSet(attribute.String("outcome", "exhausted"))},
+		{Value: 2, Attributes: attribute.NewSet(attribute.String("outcome", "exhausted"))},
 	}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
 	require.NoError(t, e.Shutdown(t.Context()))
 }

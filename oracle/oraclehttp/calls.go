@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,6 +155,31 @@ func (r *request) readArgs(args, raw string) *problem {
 	return nil
 }
 
+// named takes the run that the URL names, in its path or as ?run=. A client that is configured with one URL has no other place for it.
+func (r *request) named(from *http.Request) *problem {
+	runs := []string{}
+	if run := from.PathValue("run"); run != "" {
+		runs = append(runs, run)
+	}
+	if from.URL.RawQuery != "" {
+		query, err := url.ParseQuery(from.URL.RawQuery)
+		if err != nil {
+			return bad("the query of the URL cannot be read")
+		}
+		runs = append(runs, query["run"]...)
+	}
+	for _, run := range runs {
+		switch {
+		case run == "" || len(run) > maxName:
+			return bad("the run of the URL is not a text of 1 to " + strconv.Itoa(maxName) + " bytes")
+		case r.run != "" && r.run != run:
+			return bad("the URL and the request name different runs")
+		}
+		r.run = run
+	}
+	return nil
+}
+
 func quote(s string) string { return strconv.Quote(s[:min(len(s), 100)]) }
 
 func (h *Handler) toolCall(w http.ResponseWriter, r *http.Request) {
@@ -172,12 +198,9 @@ func (h *Handler) toolCall(w http.ResponseWriter, r *http.Request) {
 		fail(w, *p)
 		return
 	}
-	if run := r.PathValue("run"); run != "" {
-		if req.run != "" && req.run != run {
-			fail(w, *bad("run names another run than the path"))
-			return
-		}
-		req.run = run
+	if p := req.named(r); p != nil {
+		fail(w, *p)
+		return
 	}
 	s, p := h.sessions.of(r.Context(), req.replayRunID, req.run)
 	if p != nil {

@@ -115,6 +115,7 @@ func NewHandler(c Config) *Handler {
 	}
 	h := &Handler{config: c, sessions: newSessions(c), mux: http.NewServeMux(), closing: make(chan struct{})}
 	h.mux.HandleFunc("POST /v1/tool-calls", h.toolCall)
+	h.mux.HandleFunc("POST /{$}", h.toolCall) // the wire protocol of Forge has one URL, and posts to it
 	h.mux.HandleFunc("POST /v1/runs/{run}/tool-calls", h.toolCall)
 	h.mux.HandleFunc("GET /v1/sessions/{id}/report", h.report)
 	h.mux.HandleFunc("DELETE /v1/sessions/{id}", h.end)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -312,6 +313,62 @@ func TestRunsOfALibraryHaveTheirOwnSessions(t *testing.T) {
 	}
 	if status, _ := ask(t, h, "POST", "/v1/runs/run-a/tool-calls", call); status != 200 {
 		t.Error(status)
+	}
+}
+
+// TestAClientWithOneURLNamesTheRunInIt: the wire protocol of Forge has no place for a run, and posts to the URL that it is given.
+func TestAClientWithOneURLNamesTheRunInIt(t *testing.T) {
+	data, err := os.ReadFile("../../tape/testdata/args_hash_vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct {
+		Raw  string `json:"args_raw"`
+		Hash string `json:"args_hash"`
+	}
+	if err := json.Unmarshal(data, &vectors); err != nil || len(vectors) == 0 {
+		t.Fatal(len(vectors), err)
+	}
+	library := shelf{}
+	for _, run := range []string{"run-a", "run-b"} {
+		var entries []oracle.Entry
+		for i, v := range vectors {
+			entries = append(entries, oracle.Entry{ToolName: "t" + strconv.Itoa(i), ArgsHash: v.Hash, Response: run, Occurrence: 1})
+		}
+		if library[run], err = oracle.New(entries, oracle.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHandler(t, Config{Library: library})
+	wire := func(i int) string {
+		v := vectors[i]
+		raw, err := json.Marshal(v.Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := `"invocation_id":"0123456789abcdef","tool_name":"t` + strconv.Itoa(i) + `","args_raw":` + string(raw) + `,"args_hash":"` + v.Hash + `","turn":1,"call_index":` + strconv.Itoa(i)
+		if json.Valid([]byte(v.Raw)) && strings.HasPrefix(v.Hash, "sha256:") {
+			members += `,"args":` + v.Raw
+		}
+		return toolCall(members)
+	}
+	for i := range vectors {
+		for _, path := range []string{"/", "/v1/tool-calls"} {
+			for _, run := range []string{"run-a", "run-b"} {
+				status, body := ask(t, h, "POST", path+"?run="+run, wire(i))
+				if status != 200 || !bytes.Contains(body, []byte(`{"hit":true,"response":"`+run+`","is_error":false,"entry":`+strconv.Itoa(i)+`,"occurrence":1,"match":"exact"`)) {
+					t.Errorf("%s of %s, %s: %d %s", path, run, vectors[i].Raw, status, body)
+				}
+			}
+		}
+	}
+	for path, status := range map[string]int{
+		"/": 409, "/?run=run-c": 404, "/?run=": 400, "/?run=%zz": 400, "/?run=" + strings.Repeat("x", maxName+1): 400, "/?run=run-a&run=run-b": 400,
+		"/?run=run-a&run=run-a&other=1": 200, "/v1/runs/run-a/tool-calls?run=run-a": 200, "/v1/runs/run-a/tool-calls?run=run-b": 400,
+	} {
+		if got, body := ask(t, h, "POST", path, wire(0)); got != status {
+			t.Errorf("%.60s: %d %s", path, got, body)
+		}
 	}
 }
 

@@ -213,6 +213,9 @@ var elsewhere = func() map[string]bool {
 	for _, status := range []string{"400", "401", "403", "413", "415", "429", "503", "410"} {
 		all["callToolOfRun "+status] = true
 	}
+	for _, status := range []string{"401", "403", "404", "410", "413", "415", "429", "502", "503"} {
+		all["callToolAtRoot "+status] = true
+	}
 	for _, id := range []string{"getReport", "endSession", "getOpenAPI", "getHealth"} {
 		all[id+" 401"], all[id+" 403"] = true, true
 	}
