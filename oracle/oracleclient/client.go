@@ -15,12 +15,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 )
 
 // Client asks for the answers of one replay. It is safe for concurrent use.
 type Client struct {
-	// URL is the address of the oracle, such as http://127.0.0.1:8321, and ReplayRunID the replay. Both are required.
+	// URL is the address of the oracle, such as http://127.0.0.1:8321, with ?run=ID where it serves several runs, and ReplayRunID the
+	// replay. Both are required.
 	URL         string
 	ReplayRunID string
 	// Run names the recorded run where the oracle serves several.
@@ -101,7 +103,7 @@ func (c *Client) Call(ctx context.Context, call Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/v1/tool-calls", bytes.NewReader(encoded))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint(), bytes.NewReader(encoded))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -135,6 +137,16 @@ func (c *Client) Call(ctx context.Context, call Call) (Answer, error) {
 		return Answer{}, &Miss{Tool: call.Tool, Outcome: answer.Outcome, Reason: answer.Reason}
 	}
 	return answer.Answer, nil
+}
+
+// endpoint is where calls are posted to. A query of the URL, such as ?run=ID, stays behind the path.
+func (c *Client) endpoint() string {
+	at, query, named := strings.Cut(c.URL, "?")
+	at = strings.TrimRight(at, "/") + "/v1/tool-calls"
+	if named {
+		at += "?" + query
+	}
+	return at
 }
 
 // Execute runs tools as the executors of agents do: a text, or the error of the tool, of which the loop of the agent makes what the model is shown.

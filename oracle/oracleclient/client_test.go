@@ -70,7 +70,7 @@ func TestTheClientInGo(t *testing.T) {
 	if got, err := c.Call(t.Context(), oracleclient.Call{Tool: "mail", Args: args}); err != nil || !got.IsError || got.Response != "Error: no such address" || got.ErrorType != "MailError" || got.ErrorMessage != "no such address" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	again := oracleclient.Client{URL: url, ReplayRunID: "again", Token: token}
+	again := oracleclient.Client{URL: url + "/?run=run", ReplayRunID: "again", Token: token}
 	for range 2 {
 		if got, err := again.Call(t.Context(), oracleclient.Call{Tool: "count", Args: args, ID: "call_1"}); err != nil || got.Response != "seven" {
 			t.Errorf("the same call again: %+v, %v", got, err)
@@ -78,7 +78,7 @@ func TestTheClientInGo(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, c := range map[string]*oracleclient.Client{"no token": {URL: url, ReplayRunID: "x"}, "nobody there": {URL: "http://127.0.0.1:1", ReplayRunID: "x"}} {
+	for name, c := range map[string]*oracleclient.Client{"no token": {URL: url, ReplayRunID: "x"}, "no such run": {URL: url + "?run=other", ReplayRunID: "x", Token: token}, "nobody there": {URL: "http://127.0.0.1:1", ReplayRunID: "x"}} {
 		if _, err := c.Call(t.Context(), oracleclient.Call{Tool: "count", Args: args}); !errors.Is(err, oracleclient.ErrBroken) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -99,7 +99,7 @@ def ask(tool, args):
     except t.Miss as e: print(e.outcome, e.live)
     except t.Broken as e: print("broken")
 for tool in ["count", "count", "count", "clock", "mail"]: ask(tool, {"sku": "SKU-7 ☕"})
-o = t.Oracle(o.url, "again", token=o.token)
+o = t.Oracle(o.url + "/?run=run", "again", token=o.token)
 print(o.call("count", '{"sku":"SKU-7 ☕"}', tool_call_id="call_1"), o.call("count", '{"sku":"SKU-7 ☕"}', tool_call_id="call_1"))
 o.token = None
 ask("count", {})
@@ -116,7 +116,7 @@ async function ask(tool, args) {
   }
 }
 for (const tool of ["count", "count", "count", "clock", "mail"]) await ask(tool, { sku: "SKU-7 ☕" });
-o = new t.Oracle({ url: o.url, replayRunId: "again", token: o.token });
+o = new t.Oracle({ url: o.url + "/?run=run", replayRunId: "again", token: o.token });
 const again = () => o.call("count", '{"sku":"SKU-7 ☕"}', { toolCallId: "call_1" });
 console.log(await again(), await again());
 o.token = undefined;

@@ -28,9 +28,12 @@ export class Broken extends Error {
 
 export class Oracle {
   #calls = 0;
+  #endpoint;
 
+  /** url is the address of the oracle, with ?run=ID where it serves several runs and run names none. */
   constructor({ url, replayRunId, run, token }) {
-    Object.assign(this, { url: url.replace(/\/$/, ""), replayRunId, run, token });
+    Object.assign(this, { url, replayRunId, run, token });
+    this.#endpoint = url.replace(/\/*(\?|$)/, "/v1/tool-calls$1");
   }
 
   /** Resolves to the recorded response as text. args is a value, or the text as the model wrote it. */
@@ -42,7 +45,7 @@ export class Oracle {
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
     let answer;
     try {
-      const response = await fetch(`${this.url}/v1/tool-calls`, { method: "POST", headers, body: JSON.stringify(body), signal });
+      const response = await fetch(this.#endpoint, { method: "POST", headers, body: JSON.stringify(body), signal });
       const text = await response.text();
       if (!response.ok) throw new Error(`${response.status}: ${text}`);
       answer = JSON.parse(text);

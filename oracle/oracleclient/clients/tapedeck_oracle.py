@@ -42,7 +42,10 @@ class Broken(Exception):
 
 class Oracle:
     def __init__(self, url, replay_run_id, run=None, token=None, timeout=60.0):
-        self.url, self.replay_run_id, self.run, self.token, self.timeout = url.rstrip("/"), replay_run_id, run, token, timeout
+        """url is the address of the oracle, with ?run=ID where it serves several runs and run names none."""
+        at, named, query = url.partition("?")
+        self._endpoint = at.rstrip("/") + "/v1/tool-calls" + named + query
+        self.url, self.replay_run_id, self.run, self.token, self.timeout = url, replay_run_id, run, token, timeout
         self._calls = itertools.count(1)
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -61,7 +64,7 @@ class Oracle:
         headers = {"Content-Type": "application/json"}
         if self.token:
             headers["Authorization"] = "Bearer " + self.token
-        request = urllib.request.Request(self.url + "/v1/tool-calls", json.dumps(body).encode(), headers)
+        request = urllib.request.Request(self._endpoint, json.dumps(body).encode(), headers)
         try:
             with self._opener.open(request, timeout=self.timeout) as response:
                 answer = json.loads(response.read())
