@@ -11,9 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -26,7 +23,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // forgeFlags are those of a replay of an invocation of a Forge agent.
@@ -36,7 +32,7 @@ type forgeFlags struct {
 
 func (f *forgeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.source, "replay-source", "", "invocation or trace of a Forge agent in --deck, in place of REF; its A2A request is sent again")
-	cmd.Flags().StringVar(&f.oracle, "replay-tool-oracle", "", "an oracle file, or the URL of an oracle, in place of the tool answers of the tape")
+	cmd.Flags().StringVar(&f.oracle, "replay-tool-oracle", "", "an oracle file, or the URL of an oracle (with ?run=ID where it has several runs), in place of the tool answers of the tape")
 	cmd.Flags().StringVar(&f.candidate, "replay-candidate-model", "", "MODEL or MODEL@URL: model calls go to it, by way of tapedeck, and not to the tape; the command reaches no other host")
 	cmd.Flags().StringVar(&f.output, "replay-output", "", "write request, answer, report and audit stream of the replay to this file")
 }
@@ -82,64 +78,18 @@ func isWeb(address string) bool {
 }
 
 // elsewhere makes what another oracle answers. The command asks tapedeck, which asks that host and no other.
-func (r *rerunning) elsewhere(s *services) error {
+func (r *rerunning) elsewhere(s *services, note func(rerun.Layer, rerun.Asked)) error {
 	if named := r.f.forge.oracle; isWeb(named) {
-		target, err := url.Parse(named)
+		e, err := rerun.NewEndpoint(named)
 		if err != nil {
 			return fmt.Errorf("--replay-tool-oracle: %w", err)
 		}
-		s.oracleElsewhere = r.oracleAt(target)
+		e.Source, e.Token = r.source.Run.RunID, secretenv.Get(tokenVariable)
+		e.Note = func(a rerun.Asked) { note(rerun.LayerOracle, a) }
+		s.oracleElsewhere = e
 	}
 	return nil
 }
-
-// oracleAt passes calls on to another oracle, and notes those that it answers.
-func (r *rerunning) oracleAt(target *url.URL) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxElsewhere))
-		if err != nil {
-			http.Error(w, "tapedeck: "+err.Error(), http.StatusBadRequest)
-			return
-		}
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(target)
-			p.Out.Header.Del("Authorization")
-			if token := secretenv.Get(tokenVariable); token != "" {
-				p.Out.Header.Set("Authorization", "Bearer "+token)
-			}
-		}, ModifyResponse: func(resp *http.Response) error {
-			answer, err := io.ReadAll(io.LimitReader(resp.Body, maxElsewhere))
-			if err != nil {
-				return err
-			}
-			resp.Body = io.NopCloser(bytes.NewReader(answer))
-			if resp.StatusCode == http.StatusOK && strings.HasSuffix(req.URL.Path, "/tool-calls") {
-				r.noteElsewhere(body, answer)
-			}
-			return nil
-		}}
-		proxy.ServeHTTP(w, req)
-	})
-}
-
-func (r *rerunning) noteElsewhere(request, response []byte) {
-	asked, err := exactjson.Parse(string(request))
-	answer, unread := exactjson.Parse(string(response))
-	if err != nil || unread != nil || !answer.Get("hit").True() {
-		return
-	}
-	hash := oracle.Hash(asked.Get("args"))
-	if raw := asked.Get("args_raw"); raw.Kind() == exactjson.String {
-		hash = oracle.HashText(raw.Str())
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked[rerun.LayerOracle] = append(r.asked[rerun.LayerOracle], rerun.Asked{Tool: asked.Get("tool_name").Str(), ArgsHash: hash})
-}
-
-// maxElsewhere bounds what is read of requests and answers that are passed on, in bytes.
-const maxElsewhere = 64 << 20
 
 // variables are those that Forge reads: the candidate answers, and no fallback does in its place.
 func (f *forgeFlags) variables() (list []rerun.Variable) {

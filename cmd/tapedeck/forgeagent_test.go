@@ -78,8 +78,9 @@ func forgeInvoked(r *http.Request) error {
 					}
 				}
 				if args := of["forge.tool.args"]; args != "" {
+					// The loop of Forge gives the error of a tool to the model and goes on, whatever it is.
 					if _, err := oracleclient.FromEnv().Execute(context.Background(), of["forge.tool.name"], json.RawMessage(args)); err != nil {
-						return err
+						fmt.Fprintf(os.Stderr, "forge: Error executing tool %s: %v\n", of["forge.tool.name"], err)
 					}
 				}
 			}

@@ -104,13 +104,18 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	note := func(layer rerun.Layer, q *oracle.Query, a *oracle.Answer) {
+	asked := func(layer rerun.Layer, a rerun.Asked) {
 		if a.Outcome == oracle.Live {
 			layer = rerun.LayerLive
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.asked[layer] = append(r.asked[layer], rerun.Asked{Tool: q.ToolName, ArgsHash: q.ArgsHash})
+		r.asked[layer] = append(r.asked[layer], a)
+	}
+	note := func(layer rerun.Layer, q *oracle.Query, a *oracle.Answer) {
+		asked(layer, rerun.Asked{Tool: q.ToolName, ArgsHash: q.ArgsHash, Outcome: a.Outcome})
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.policies.Override.Served(a)
 	}
 	r.services = &services{
@@ -125,7 +130,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
-	return r.elsewhere(r.services)
+	return r.elsewhere(r.services, asked)
 }
 
 // serve answers on an address that the command reaches, until stop is called.

@@ -115,6 +115,9 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 			report.Oracle = &o.Report
 		}
 	}
+	if e := r.services.oracleElsewhere; e != nil {
+		report.Elsewhere = e.Report()
+	}
 	for _, m := range r.services.mcp.Reports() {
 		report.MCP = &m.MCP
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape/normalise"
@@ -32,7 +33,7 @@ type services struct {
 	model     *modelstub.Handler  // nil: none
 	mcp       *mcpserver.Handler  // nil: none
 	// oracleElsewhere answers in place of the oracle of this process; nil: nothing.
-	oracleElsewhere http.Handler
+	oracleElsewhere *rerun.Endpoint
 	token           string
 	library         func() error // closes what the oracle reads from
 	missed          atomic.Bool
@@ -181,6 +182,9 @@ func nearest(d *modelstub.Difference) string {
 
 // Close lets what waits answer at once.
 func (s *services) Close() {
+	if s.oracleElsewhere != nil {
+		s.oracleElsewhere.Close()
+	}
 	if s.oracle != nil {
 		s.oracle.Close()
 	}
@@ -221,6 +225,9 @@ var ofMCP = regexp.MustCompile(`^(?:/session/[^/]+)?/mcp(?:/|$)`)
 
 // ofOracle tells the paths of the oracle from those of providers.
 func ofOracle(path string) bool {
+	if path == "/" { // no provider has it; clients of Forge post there
+		return true
+	}
 	for _, own := range []string{"/v1/tool-calls", "/v1/runs/", "/v1/sessions/", "/openapi.json", "/healthz"} {
 		if path == own || strings.HasSuffix(own, "/") && strings.HasPrefix(path, own) {
 			return true

@@ -46,6 +46,8 @@ type ToolCall struct {
 	Layer   Layer  `json:"layer"`
 	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
 	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
+	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither is a live call.
+	Outcome oracle.Outcome `json:"outcome,omitempty"`
 }
 
 // The checks that somebody who holds a replay to something else leaves out.
@@ -79,10 +81,11 @@ type Report struct {
 	Model       modelstub.Report `json:"model"`
 	Oracle      *oracle.Report   `json:"oracle,omitempty"`
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
-	Preload     preload.Report   `json:"preload"`              // frameworks whose tools were answered within the process
-	Tagged      int              `json:"tagged"`               // resources that came without the tag and were given it
-	OtherRuns   []string         `json:"other_runs,omitempty"` // run ids of what else ran
-	Withheld    []string         `json:"withheld,omitempty"`   // of a replay that is not as recorded: variables that the command did not get
+	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
+	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
+	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
+	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
+	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
 }
 
@@ -103,6 +106,9 @@ func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) boo
 			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
 			if at >= 0 {
 				c.Layer, c.Free = layer, layer == LayerLive
+				if o := asked[layer][at].Outcome; o != "" && !o.Served() && o != oracle.Live {
+					c.Outcome = o
+				}
 				asked[layer] = slices.Delete(asked[layer], at, at+1)
 				break
 			}
@@ -115,7 +121,10 @@ func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) boo
 }
 
 // Asked is a call that a session was asked for.
-type Asked struct{ Tool, ArgsHash string }
+type Asked struct {
+	Tool, ArgsHash string
+	Outcome        oracle.Outcome
+}
 
 func (r *Report) check(name string, ok bool, format string, args ...any) {
 	c := Check{Name: name, OK: ok}
@@ -131,6 +140,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
 	done := replayed != nil && !r.Exit.TimedOut
 	lost := r.Model.Missed // what was asked for and is not recorded
+	broken := r.Elsewhere != nil && r.Elsewhere.Broken > 0
 	switch {
 	case r.Exit.TimedOut:
 		r.check("the command ended", false, "it did not end in time, and was stopped")
@@ -171,14 +181,15 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 	r.check("recorded model calls were asked for", len(r.Model.Unused) == 0, "%d of %d%s", r.Model.Turns-len(r.Model.Unused), r.Model.Turns, unused)
 	for _, of := range r.sessions() {
-		missed := 0
-		for outcome, n := range of.report.Calls.Outcomes {
-			if outcome.Missed() {
-				missed += n
-			}
-		}
+		asked, missed, others := tally(of.report.Calls.Outcomes)
 		lost += missed
-		r.check("tool calls were recorded ("+string(of.layer)+")", missed == 0, "%d of %d", of.report.Calls.Total-missed, of.report.Calls.Total)
+		r.check("tool calls were recorded ("+string(of.layer)+")", missed == 0, "%d of %d%s", asked-missed, asked, others)
+	}
+	if e := r.Elsewhere; e != nil {
+		r.check("the oracle answered", e.Broken == 0, "%d of %d calls%s", e.Calls-e.Broken, e.Calls, strings.TrimSuffix("; "+e.Problem, "; "))
+		asked, missed, others := tally(e.Outcomes)
+		lost += missed
+		r.check("tool calls were recorded ("+string(LayerOracle)+")", missed == 0, "%d of %d%s", asked-missed, asked, others)
 	}
 	live, names := 0, map[string]bool{}
 	for _, c := range r.Tools {
@@ -227,7 +238,10 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	if slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.OK }) {
 		r.Verdict = Diverged
 	}
-	if !done && lost == 0 { // else it had left the recording before it ended
+	switch {
+	case broken: // what the agent did without an answer, misses too, says nothing of it
+		r.Verdict = NotDone
+	case !done && lost == 0: // else it had left the recording before it ended
 		r.Verdict = NotDone
 	}
 }
@@ -277,6 +291,8 @@ func (r *Report) Notes() (list []string) {
 			line += " (allowed)"
 		case c.Free:
 			line += " (free)"
+		case c.Outcome != "":
+			line += ", " + string(c.Outcome)
 		}
 		add("%s", line)
 	}
@@ -313,6 +329,15 @@ func (r *Report) Notes() (list []string) {
 		}
 		if of.report.Cut {
 			add("%s: the lists are cut", of.layer)
+		}
+	}
+	if e := r.Elsewhere; e != nil {
+		add("oracle: %s%s", e.URL, strings.TrimSuffix(", run "+e.Run, ", run "))
+		for _, c := range e.NotServed {
+			add("oracle call %d, %s %s: %s%s", c.Call, c.ToolName, c.ArgsHash, c.Outcome, strings.TrimSuffix(", "+c.Reason, ", "))
+		}
+		if e.Cut {
+			add("oracle: the list is cut")
 		}
 	}
 	for _, run := range r.OtherRuns {

@@ -93,7 +93,7 @@ func TestCallsAreGivenToTheLayerThatAnsweredThem(t *testing.T) {
 		}
 		tp.Events = append(tp.Events, e)
 	}
-	got := Layers(tp, map[Layer][]Asked{LayerOracle: {{"a", "h"}, {"b", "other"}}, LayerMCP: {{"c", "h"}}}, func(tool string) bool { return tool == "b" }, 0)
+	got := Layers(tp, map[Layer][]Asked{LayerOracle: {{Tool: "a", ArgsHash: "h"}, {Tool: "b", ArgsHash: "other"}}, LayerMCP: {{Tool: "c", ArgsHash: "h"}}}, func(tool string) bool { return tool == "b" }, 0)
 	want := []ToolCall{{Seq: 1, Name: "a", Layer: LayerOracle}, {Seq: 2, Name: "a", Layer: LayerLive}, {Seq: 3, Name: "b", Layer: LayerLive, Allowed: true}, {Seq: 4, Name: "c", Layer: LayerMCP}, {Seq: 5, Name: "search", Layer: LayerModel}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
