@@ -88,6 +88,21 @@ func TestRequestForAShellAndAsHTTP(t *testing.T) {
 	}
 }
 
+// TestRequestSpeaksEveryVersionOfA2A: what was recorded in the oldest is written in the others.
+func TestRequestSpeaksEveryVersionOfA2A(t *testing.T) {
+	to := deckOf(t, "happy.otlp.json")
+	for method, want := range map[string]string{
+		"message/send":         `{"kind":"text","text":"How many`,
+		"SendMessage":          `"role":"ROLE_USER","parts":[{"text":"How many`,
+		"SendStreamingMessage": `"headers":{"A2A-Version":"1.0","Accept":"text/event-stream"`,
+	} {
+		got := tapedeck(t, "request", "4bf92f3577b34da6", "--deck", to, "--method", method)
+		if got.code != exitOK || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, `"method":"`+method+`"`) {
+			t.Errorf("%s: %+v", method, got)
+		}
+	}
+}
+
 func TestRequestNamesTheSessionThatItDoesNotHold(t *testing.T) {
 	to := deckOf(t, "followup_turn.otlp.json")
 	got := tapedeck(t, "request", "5b8d4a44a173e7a9", "--deck", to)

@@ -15,7 +15,7 @@ import (
 var ErrAnswer = errors.New("no answer of A2A")
 
 // Answer reads what an agent answered: the text of a task, of its artifacts, or of a message, in a response of JSON-RPC or in the events of
-// a stream, of which the last with a text counts; pieces of one artifact are put together.
+// a stream, of which the last with a text counts; pieces of one artifact are put together. It reads the versions up to 1.0.
 func Answer(body string) (string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(body), "{") {
 		return streamed(body)
@@ -35,10 +35,15 @@ func resultOf(body string) (exactjson.Value, error) {
 	if failure := v.Get("error"); failure.Kind() == exactjson.Object {
 		return v, fmt.Errorf("%w: the agent answered with error %s", ErrAnswer, failure.Get("code").AppendJSON(nil))
 	}
-	if v.Get("result").Kind() != exactjson.Object {
+	result := v.Get("result")
+	if result.Kind() != exactjson.Object {
 		return v, fmt.Errorf("%w: it has no result", ErrAnswer)
 	}
-	return v.Get("result"), nil
+	// From 1.0 on, the name of its one member says what the result is.
+	if inner := result.First("task", "message", "statusUpdate", "artifactUpdate"); result.Len() == 1 && inner.Kind() == exactjson.Object {
+		return inner, nil
+	}
+	return result, nil
 }
 
 func streamed(body string) (text string, err error) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package a2a turns the inbound request on a tape into one that can be sent: a JSON-RPC body of the A2A protocol and its HTTP headers.
-// The types of the protocol's own Go module make the body, so a body is valid or is not made at all.
+// The types of the protocol's own Go module make the body up to 0.3, and those of this package that of 1.0, whose Go module is not to be had
+// yet. So a body is valid or is not made at all.
 package a2a
 
 import (
@@ -20,13 +21,25 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Methods that start a run, and whether their answer is a stream of events. The first two are of the protocol before 0.2, as Forge
-// speaks it; their params hold a task id and a message. The others are of 0.3.
-var methods = map[string]struct{ task, stream bool }{
-	"tasks/send":          {task: true},
-	"tasks/sendSubscribe": {task: true, stream: true},
-	"message/send":        {},
-	"message/stream":      {stream: true},
+// method is one that starts a run. version is that of the protocol which has it.
+type method struct {
+	version string
+	stream  bool // its answer is a stream of events
+}
+
+const (
+	before02 = "" // as Forge speaks it: params hold a task id and a message
+	v03      = "0.3"
+	v10      = "1.0"
+)
+
+var methods = map[string]method{
+	"tasks/send":           {before02, false},
+	"tasks/sendSubscribe":  {before02, true},
+	"message/send":         {v03, false},
+	"message/stream":       {v03, true},
+	"SendMessage":          {v10, false},
+	"SendStreamingMessage": {v10, true},
 }
 
 // Methods lists the methods that start a run.
@@ -89,7 +102,7 @@ func FromTape(t *tape.Tape, o Options) (*Request, error) {
 	if !known {
 		return nil, fmt.Errorf("%w: method %q does not start a run; one of %s does", ErrInvalid, r.Method, strings.Join(Methods(), ", "))
 	}
-	if err := r.headers(in.Headers, method.stream); err != nil {
+	if err := r.headers(in.Headers, method); err != nil {
 		return nil, err
 	}
 	if in.Params.Get("message").IsAbsent() {
@@ -103,7 +116,7 @@ func FromTape(t *tape.Tape, o Options) (*Request, error) {
 		sent.task = a2a.TaskID(o.TaskID)
 		chosen("params.id")
 	}
-	r.Body, err = sent.body(r, method.task)
+	r.Body, err = sent.body(r, method.version)
 	return r, err
 }
 
@@ -121,18 +134,25 @@ func history(t *tape.Tape) int {
 // framing are headers that belong to the connection and never to a recorded request.
 var framing = []string{"connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"}
 
-func (r *Request) headers(recorded map[string]string, stream bool) error {
+// versionHeader names the version of the protocol, from 1.0 on. A server takes a request without it for one of 0.3.
+const versionHeader = "A2A-Version"
+
+func (r *Request) headers(recorded map[string]string, m method) error {
 	accept := "application/json"
-	if stream {
+	if m.stream {
 		accept = "text/event-stream"
 	}
 	r.Headers = []Header{{"Accept", accept}, {"Content-Type", "application/json"}}
+	if m.version == v10 {
+		r.Headers = append(r.Headers, Header{versionHeader, m.version})
+	}
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		value := recorded[name]
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) || slices.Contains(framing, strings.ToLower(name)) {
 			return fmt.Errorf("%w: a header is not valid in HTTP", ErrInvalid)
 		}
-		if !slices.ContainsFunc(r.Headers, func(h Header) bool { return strings.EqualFold(h.Name, name) }) {
+		known := strings.EqualFold(name, versionHeader) || slices.ContainsFunc(r.Headers, func(h Header) bool { return strings.EqualFold(h.Name, name) })
+		if !known {
 			r.Headers = append(r.Headers, Header{name, value})
 		}
 	}
@@ -140,10 +160,12 @@ func (r *Request) headers(recorded map[string]string, stream bool) error {
 	return nil
 }
 
-// sent is what the params of any of the methods say.
+// sent is what the params of any of the methods say. The parts are in the form of the version that they were recorded in.
 type sent struct {
-	task    a2a.TaskID
-	message message
+	task  a2a.TaskID
+	role  a2a.MessageRole
+	parts exactjson.Value
+	of10  bool
 }
 
 // message is a message as the protocol had it before 0.2: without an id and a kind.
@@ -161,30 +183,61 @@ type taskParams struct {
 func sentOf(params exactjson.Value) (sent, error) {
 	s := sent{task: a2a.TaskID(params.First("id").Str())}
 	m := params.Get("message")
-	if err := json.Unmarshal([]byte(m.JSON()), &s.message); err != nil {
+	s.role, s.parts = a2a.MessageRole(m.Get("role").Str()), m.Get("parts")
+	if m.Kind() != exactjson.Object || s.parts.Kind() > exactjson.Null && s.parts.Kind() != exactjson.Array {
 		return s, fmt.Errorf("%w: its message is not one of A2A", ErrInvalid)
 	}
-	if s.message.Role == "" || len(s.message.Parts) == 0 {
+	if role, is := roles10[string(s.role)]; is {
+		s.role, s.of10 = role, true
+	}
+	if s.role == "" || s.parts.Len() == 0 {
 		return s, fmt.Errorf("%w: its message has no role or no parts", ErrInvalid)
 	}
 	if s.task == "" {
 		s.task = a2a.TaskID(m.Get("taskId").Str())
 	}
-	written, err := encode(s.message.Parts)
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if again, err := exactjson.Parse(string(written)); err != nil || !again.Equal(m.Get("parts")) {
-		return s, fmt.Errorf("%w: a part of its message holds what the types of A2A do not", ErrInvalid)
-	}
 	return s, nil
 }
 
+// partsTo03 returns the parts in the types of the protocol up to 0.3.
+func (s sent) partsTo03() (parts a2a.ContentParts, err error) {
+	recorded := s.parts
+	if s.of10 {
+		if recorded, err = convert(recorded, to03); err != nil {
+			return nil, err
+		}
+	}
+	if err := json.Unmarshal([]byte(recorded.JSON()), &parts); err != nil {
+		return nil, fmt.Errorf("%w: its message is not one of A2A", ErrInvalid)
+	}
+	written, err := encode(parts)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if again, err := exactjson.Parse(string(written)); err != nil || !again.Equal(recorded) {
+		return nil, errPart
+	}
+	return parts, nil
+}
+
 // body writes the JSON-RPC request. Ids that no record carries are the same each time: 1, and the run's own for the message.
-func (s sent) body(r *Request, task bool) (json.RawMessage, error) {
-	var params any = taskParams{ID: s.task, Message: s.message}
-	if !task {
-		params = a2a.MessageSendParams{Message: &a2a.Message{ID: r.RunID, Role: s.message.Role, Parts: s.message.Parts, TaskID: s.task}}
+func (s sent) body(r *Request, version string) (json.RawMessage, error) {
+	var params any
+	if version == v10 {
+		sending, err := s.to10(r.RunID)
+		if err != nil {
+			return nil, err
+		}
+		params = sending
+	} else {
+		parts, err := s.partsTo03()
+		if err != nil {
+			return nil, err
+		}
+		params = taskParams{ID: s.task, Message: message{s.role, parts}}
+		if version == v03 {
+			params = a2a.MessageSendParams{Message: &a2a.Message{ID: r.RunID, Role: s.role, Parts: parts, TaskID: s.task}}
+		}
 	}
 	return encode(struct {
 		JSONRPC string `json:"jsonrpc"`

@@ -87,6 +87,57 @@ func TestMessageRequestIsReadByTheProtocolsOwnTypes(t *testing.T) {
 	}
 }
 
+// parts10 are the parts as A2A 1.0 writes them.
+const parts10 = `[{"text":"it's <50 & \"hot\"? 日本 $(rm) \u0000"},{"data":{"n":1.5}},{"raw":"aGk=","filename":"a.txt"}]`
+
+// TestARequestIsWrittenInTheVersionOfItsMethod: a message recorded in any version, sent in any other.
+func TestARequestIsWrittenInTheVersionOfItsMethod(t *testing.T) {
+	before, v10 := `{"role":"user","parts":`+parts+`}`, `{"role":"ROLE_USER","parts":`+parts10+`}`
+	for _, c := range []struct{ recorded, params, method, want, version string }{
+		{"tasks/send", `{"id":"t1","message":` + before + `}`, "SendMessage", `{"message":{"messageId":"r1","taskId":"t1","role":"ROLE_USER","parts":` + parts10 + `}}`, "1.0"},
+		{"message/stream", `{"message":` + before + `}`, "SendStreamingMessage", `{"message":{"messageId":"r1","role":"ROLE_USER","parts":` + parts10 + `}}`, "1.0"},
+		{"SendMessage", `{"message":` + v10 + `}`, "", `{"message":{"messageId":"r1","role":"ROLE_USER","parts":` + parts10 + `}}`, "1.0"},
+		{"SendMessage", `{"message":{"taskId":"t1","role":"ROLE_USER","parts":` + parts10 + `}}`, "tasks/send", `{"id":"t1","message":` + before + `}`, ""},
+		{"SendStreamingMessage", `{"message":{"role":"ROLE_AGENT","parts":[{"url":"http://h/","mediaType":"text/plain","metadata":{"a":1}}]}}`, "message/send",
+			`{"message":{"kind":"message","messageId":"r1","role":"agent","parts":[{"kind":"file","file":{"uri":"http://h/","mimeType":"text/plain"},"metadata":{"a":1}}]}}`, ""},
+		// 1.0 has media types for every part, and any value as data.
+		{"SendMessage", `{"message":{"role":"ROLE_USER","parts":[{"text":"x","mediaType":"text/markdown"},{"data":9007199254740993}]}}`, "",
+			`{"message":{"messageId":"r1","role":"ROLE_USER","parts":[{"text":"x","mediaType":"text/markdown"},{"data":9007199254740993}]}}`, "1.0"},
+	} {
+		r, err := FromTape(recorded(t, c.recorded, c.params), Options{Method: c.method})
+		if err != nil {
+			t.Errorf("%s as %s: %v", c.recorded, c.method, err)
+			continue
+		}
+		want, err := exactjson.Parse(c.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := body(t, r)
+		if !got.Get("params").Equal(want) || got.Get("method").Str() != r.Method {
+			t.Errorf("%s as %s: %s", c.recorded, c.method, r.Body)
+		}
+		version := ""
+		for _, h := range r.Headers {
+			if h.Name == "A2A-Version" {
+				version = h.Value
+			}
+		}
+		if version != c.version {
+			t.Errorf("%s as %s: version %q", c.recorded, c.method, version)
+		}
+	}
+	for _, part := range []string{`{"text":"x","filename":"a"}`, `{"data":7}`, `{"text":"x","more":1}`, `{"text":"x","raw":"aGk="}`, `{"raw":"§"}`, `{}`, `"x"`, `{"kind":"text","text":"x"}`, `{"text":"x","metadata":[]}`} {
+		r, err := FromTape(recorded(t, "SendMessage", `{"message":{"role":"ROLE_USER","parts":[`+part+`]}}`), Options{Method: "message/send"})
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %+v", part, r)
+		}
+	}
+	if r, err := FromTape(recorded(t, "tasks/send", `{"message":{"role":"system","parts":[{"kind":"text","text":"x"}]}}`), Options{Method: "SendMessage"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestWithoutAMessageThereIsNoBody(t *testing.T) {
 	r, err := FromTape(recorded(t, "tasks/send", `{"id":"t1"}`), Options{})
 	if err != nil || r.Body != nil || len(r.Headers) == 0 {
@@ -177,6 +228,9 @@ func FuzzFromTape(f *testing.F) {
 	f.Add("tasks/send", `{"id":"t1","message":{"role":"user","parts":`+parts+`}}`, "X-A", "b")
 	f.Add("message/stream", `{"message":{"role":"user","taskId":"t","parts":[{"kind":"text","text":""}]}}`, "Accept", "x")
 	f.Add("tasks/send", `{"message":{"role":"user","parts":[{"kind":"file","file":{"uri":"u","bytes":"b"}}]}}`, "a b", "\n")
+	f.Add("SendMessage", `{"message":{"role":"ROLE_USER","parts":`+parts10+`}}`, "A2A-Version", "0.3")
+	f.Add("SendStreamingMessage", `{"message":{"role":"user","parts":`+parts+`}}`, "X-A", "b")
+	f.Add("message/send", `{"message":{"role":"ROLE_AGENT","parts":[{"data":null}]}}`, "X-A", "b")
 	f.Fuzz(func(t *testing.T, method, params, name, value string) {
 		v, err := exactjson.Parse(params)
 		if err != nil {
@@ -187,8 +241,18 @@ func FuzzFromTape(f *testing.F) {
 		if err != nil || r.Body == nil {
 			return
 		}
-		got := body(t, r)
-		if !got.Get("params").Get("message").Get("parts").Equal(v.Get("message").Get("parts")) {
+		got, want := body(t, r).Get("params").Get("message"), v.Get("message")
+		is, was := got.Get("parts"), want.Get("parts")
+		if of10 := func(m exactjson.Value) bool { return strings.HasPrefix(m.Get("role").Str(), "ROLE_") }; of10(got) != of10(want) { // the other form, and back
+			back := to10
+			if of10(got) {
+				back = to03
+			}
+			if is, err = convert(is, back); err != nil {
+				t.Fatalf("%s became %s: %v", params, r.Body, err)
+			}
+		}
+		if !is.Equal(was) {
 			t.Errorf("%s became %s", params, r.Body)
 		}
 		text, err := r.HTTP(&url.URL{Scheme: "http", Host: "h"})
