@@ -22,7 +22,7 @@ import (
 func TestAuditStreamsReachTheirSubjects(t *testing.T) {
 	s := newSides(t)
 	natsAddress, auditAddress := freeAddress(t), freeAddress(t)
-	p := s.collectorWith(slim, t.TempDir(), []string{"NATS_URL=nats://" + natsAddress, "AUDIT_GRPC_ENDPOINT=" + auditAddress},
+	p := s.collectorWith(slim, t.TempDir(), []string{"NATS_URL=nats://" + natsAddress, "AUDIT_GRPC_ENDPOINT=" + auditAddress, "AUDIT_HTTP_ENDPOINT=" + freeAddress(t)},
 		"--config", example(t, "examples/replaysplit/audit.yaml"))
 
 	_, port, err := net.SplitHostPort(natsAddress)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/auditrelay"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
@@ -148,12 +149,7 @@ func (a *auditTap) end() {
 		a.lost++ // it may have been one
 		return
 	}
-	var record struct {
-		Event    string  `json:"event"`
-		Version  string  `json:"schema_version"`
-		PrevHash *string `json:"prev_hash"`
-	}
-	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &record) != nil || record.Event == "" || record.Version == "" || record.PrevHash == nil {
+	if _, ok := auditrelay.IsRecord([]byte(line)); !ok {
 		return
 	}
 	if a.bytes += len(line); a.bytes > maxAudit {

@@ -10,8 +10,12 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strconv"
@@ -28,12 +32,14 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tapedeck/tapedeck/exporter/auditnatsexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/auditrelay"
 )
 
 // patience bounds what is waited for. Nothing here fails because a machine is slow.
@@ -280,6 +286,36 @@ func TestSignaturesHoldAtTheReceivingEnd(t *testing.T) {
 		requireChain(t, b.messages(subject))
 	}
 	require.Greater(t, verified, 100)
+}
+
+// TestTheStreamOfAProcessReachesItsSubject takes what two real agents wrote from a pipe to the stream, as tapedeck audit does.
+func TestTheStreamOfAProcessReachesItsSubject(t *testing.T) {
+	b := newBroker(t, nil)
+	b.stream(nil)
+	r := newRig(t, b.url(), nil)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		request := plogotlp.NewExportRequest()
+		if err = errors.Join(err, request.UnmarshalProto(body)); err == nil {
+			err = r.ConsumeLogs(req.Context(), request.Logs())
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	}))
+	defer receiver.Close()
+	for agent, tag := range map[string]string{"stock-helper": "", "price-helper": "r-1"} {
+		text, err := os.ReadFile("../../testdata/corpus/forge/" + agent + ".audit.ndjson")
+		require.NoError(t, err)
+		relay := auditrelay.New(auditrelay.Config{To: receiver.URL, ReplayRunID: tag, Drain: patience, Problem: func(err error) { t.Error(err) }})
+		counts, err := relay.Run(t.Context(), relay.Pipe(strings.NewReader("a banner\n"+string(text)), io.Discard))
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+		require.Equal(t, auditrelay.Counts{Forwarded: len(lines), Other: 1}, counts)
+		subject := map[string]string{"": "auditEvent", "r-1": "replayEvent"}[tag]
+		require.Equal(t, lines, b.messages(subject))
+		requireChain(t, b.messages(subject))
+	}
 }
 
 func TestTagAnywhereTakesTheWholeProcessToTheReplays(t *testing.T) {
