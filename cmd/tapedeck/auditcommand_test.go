@@ -131,7 +131,7 @@ func TestTheSocketAndThePostsOfAnAgentReachACollector(t *testing.T) {
 		"unix:" + socket: func(string) error {
 			conn, err := net.Dial("unix", socket)
 			if err == nil {
-				_, err = io.WriteString(conn, string(recorded))
+				_, err = conn.Write(recorded)
 				_ = conn.Close()
 			}
 			return err
