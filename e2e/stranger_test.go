@@ -22,11 +22,12 @@ const strangersManifest = `dist:
   name: stranger
   output_path: ./out
 receivers:
-  - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v0.161.0
+  - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v0.165.0
 extensions:
-  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.161.0
+  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.165.1
+  - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/extension/otlpdepthextension, path: ROOT}
 processors:
-  - gomod: go.opentelemetry.io/collector/processor/memorylimiterprocessor v0.161.0
+  - gomod: go.opentelemetry.io/collector/processor/memorylimiterprocessor v0.165.0
   - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/processor/agentredactionprocessor, path: ROOT}
   - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/processor/agentrunprocessor, path: ROOT}
 exporters:
@@ -34,9 +35,9 @@ exporters:
 connectors:
   - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/connector/genailogsconnector, path: ROOT}
 providers:
-  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.67.0
-  - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.67.0
-  - gomod: go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.67.0
+  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.71.0
+  - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.71.0
+  - gomod: go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.71.0
 `
 
 func TestStrangerBuildsACollectorWithOurComponents(t *testing.T) {

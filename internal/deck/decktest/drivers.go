@@ -41,7 +41,10 @@ func PutTape(t testing.TB, d *deck.Deck, area deck.Area, made *tape.Tape, items 
 	if err := made.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	location := deck.Location{Area: area, Tenant: made.Run.Tenant, TraceID: made.Run.TraceID, ReplayRunID: made.Run.ReplayRunID}
+	location := deck.Location{Area: area, Tenant: made.Run.Tenant, TraceID: made.Run.TraceID}
+	if area == deck.AreaReplays {
+		location.ReplayRunID = made.Run.ReplayRunID
+	}
 	before, err := d.Generations(t.Context(), location)
 	if err != nil {
 		t.Fatal(err)
