@@ -110,7 +110,7 @@ func TestWhatifdReplaysTapes(t *testing.T) {
 	if got := tapedeck(t, append([]string{"derive", "--redact", "off", "--to", address}, recorded...)...); got.code == exitFailed {
 		t.Fatal(got)
 	}
-	if err := os.WriteFile(file, []byte(tapedeck(t, "export", "--format", "whatifd", address).stdout), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(tapedeck(t, "export", "--allow-dirty", "--format", "whatifd", address).stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(python, "-c", replayAll, file)
