@@ -220,7 +220,7 @@ func TestAPostIsPartOfAStream(t *testing.T) {
 					t.Errorf("%.20s: %d", body, is)
 				}
 			}
-			if is := post(url, "http://evil.example", want); is != 403 {
+			if is := post(url, "http://evil.example", "{}\n"); is != 403 { // a short one: the answer comes before a long one is read
 				t.Error(is)
 			}
 		})
