@@ -54,17 +54,24 @@ func (s *notes) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	if s.down {
 		return errDown
 	}
-	attributes := td.ResourceSpans().At(0).Resource().Attributes()
-	if _, ok := attributes.Get(handover.RunKey); !ok {
-		return nil // not an emission
+	// A call of a backlog brings several traces, each resource with the key of its own.
+	last := ""
+	for _, rs := range td.ResourceSpans().All() {
+		attributes := rs.Resource().Attributes()
+		key, ok := attributes.Get(handover.RunKey)
+		if !ok {
+			return nil // not an emission
+		}
+		if key.Str() != last {
+			last = key.Str()
+			complete, _ := attributes.Get(handover.RunComplete)
+			id := rs.ScopeSpans().At(0).Spans().At(0).TraceID()
+			s.taken = append(s.taken, derive.Request{Tenant: "default", TraceID: hex.EncodeToString(id[:]), Set: evidence.NewSet(), Complete: complete.Bool()})
+		}
+		own := ptrace.NewTraces() // the set takes what it gets
+		rs.CopyTo(own.ResourceSpans().AppendEmpty())
+		s.taken[len(s.taken)-1].Set.AddTraces(own)
 	}
-	complete, _ := attributes.Get(handover.RunComplete)
-	id := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).TraceID()
-	request := derive.Request{Tenant: "default", TraceID: hex.EncodeToString(id[:]), Set: evidence.NewSet(), Complete: complete.Bool()}
-	own := ptrace.NewTraces() // the set takes what it gets
-	td.CopyTo(own)
-	request.Set.AddTraces(own)
-	s.taken = append(s.taken, request)
 	return nil
 }
 
