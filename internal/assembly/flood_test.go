@@ -463,6 +463,41 @@ func TestARunThatAlwaysFailsHoldsUpNoBatch(t *testing.T) {
 	})
 }
 
+// A run that shared a call with one that fails is no suspect. It is tried again by itself when it is due, before
+// the backlog.
+func TestARunDoesNotWaitBecauseOfWhatItSharedACallWith(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fails := func(k Key) bool { return k.Tenant == "a" && k.TraceID[15]%8 == 0 }
+		s := &slow{gate: make(chan struct{}), fail: func(es []*Emission) error {
+			if slices.ContainsFunc(es, func(e *Emission) bool { return fails(e.Key) }) {
+				return errStore
+			}
+			return nil
+		}}
+		o := batched(s)
+		l := begin(t, o, t.TempDir(), spool.Options{})
+		l.admit(together("a", 0, 1500, orphan))
+		pass(2 * idle)
+		l.admit(together("b", 0, 5, whole))
+		pass(2 * quiet)
+		for range 3 {
+			s.let(20)
+			pass(o.InitialBackoff)
+		}
+		for _, r := range l.FailingRuns(2000) {
+			if r.Key.Tenant == "b" {
+				t.Errorf("%s has not gone out", r.Key)
+			}
+		}
+		s.mu.Lock()
+		s.fail = nil
+		s.mu.Unlock()
+		close(s.gate)
+		pass(10 * o.MaxBackoff)
+		l.park()
+	})
+}
+
 // TestATraceThatWaitsTakesLittleMemory measures the heap behind a next component that takes nothing.
 func TestATraceThatWaitsTakesLittleMemory(t *testing.T) {
 	heap := func() int64 {
