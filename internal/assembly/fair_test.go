@@ -236,7 +236,7 @@ func TestWhatCallsAnswerLosesAndDoublesNothing(t *testing.T) {
 			}
 			for _, l := range r.classes() {
 				if l.calls+l.working != 0 || l.workingBytes+l.inFlight != 0 {
-					t.Errorf("%+v", *l)
+					t.Errorf("%d calls, %d work, of %d and %d bytes", l.calls, l.working, l.inFlight, l.workingBytes)
 				}
 			}
 			if n := r.retriesOut + r.suspectsOut + r.crashedOut + len(r.busy) + len(r.flows) + len(r.inFlight); n != 0 {
