@@ -209,6 +209,9 @@ func (c *Config) Validate() error {
 	if !slices.Contains(knownSides, derive.Accept(c.Accept)) {
 		errs = append(errs, fmt.Errorf("accept must be production, replay, undecided or empty, got %q", c.Accept))
 	}
+	if c.Queue.HasValue() && c.Queue.Get().Sizer == exporterhelper.RequestSizerTypeItems {
+		errs = append(errs, errors.New("sending_queue::sizer must be requests or bytes: a queue that counts items drops calls without spans, such as the tag of a replay that comes alone"))
+	}
 	if _, err := c.Replay.Rules(); err != nil {
 		errs = append(errs, fmt.Errorf("replay: %w", err))
 	}

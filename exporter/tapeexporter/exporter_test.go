@@ -619,3 +619,20 @@ func TestContentWithoutATapeIsSaid(t *testing.T) {
 		r.stop(t)
 	}
 }
+
+// A queue of exporterhelper drops what it counts as nothing.
+func TestAQueueKeepsATagThatCameAlone(t *testing.T) {
+	for _, sizer := range []exporterhelper.RequestSizerType{exporterhelper.RequestSizerTypeRequests, exporterhelper.RequestSizerTypeBytes} {
+		mem.Drop("queued-tag")
+		r := newRig(t, "mem://queued-tag", func(c *Config) {
+			q := c.Queue.GetOrInsertDefault()
+			q.Sizer, q.QueueSize = sizer, 1<<20
+		})
+		r.start(t)
+		require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+		require.NoError(t, r.ConsumeTraces(t.Context(), tagAlone(1, "acme", 3)))
+		keys := r.objects(t)
+		r.stop(t)
+		require.Positive(t, count(keys, "replays/r-1/acme/"), keys)
+	}
+}
