@@ -61,8 +61,8 @@ type Config struct {
 	// Bounds limit what one derivation takes in.
 	Bounds BoundsConfig `mapstructure:"bounds"`
 
-	// AllowBatch takes a batch processor between agentrun and this exporter. Such a processor acknowledges what is not stored yet. The check
-	// of pipelines refuses it otherwise.
+	// AllowBatch takes a batch processor between agentrun and this exporter. Such a processor acknowledges
+	// what is not stored yet. The check of pipelines refuses it otherwise.
 	AllowBatch bool `mapstructure:"allow_batch"`
 
 	// Timeout bounds one attempt to write what one call brings.

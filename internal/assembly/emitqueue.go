@@ -35,8 +35,9 @@ import (
 //   - During an outage (nothing succeeds) only a few failed emissions are tried at a time. Their pace does
 //     not depend on how many wait.
 //   - An emission that failed while others succeeded is a suspect. Suspects get a part of the workers only. A
-//     suspect that keeps failing is parked. What shared a call that failed is no suspect, but shares none from
-//     then on.
+//     suspect that keeps failing is parked.
+//   - Of a batch that failed nobody knows which emission is to blame. Each is tried alone from then on, and is
+//     no suspect before it fails so.
 //   - An emission that was in flight when a process crashed is a suspect too. Only one of these is in flight
 //     at a time, and it starts after all others that are due. After two crashes it is parked.
 type emitQueue struct {
@@ -49,14 +50,15 @@ type emitQueue struct {
 	mu           sync.Mutex
 	wake         *sync.Cond
 	small, large sizeClass
-	busy         map[runKey]*behind // keys in a size class or with a worker, and the emissions that wait behind them; mostly nil
-	waiting      int64              // bytes in memory of the emissions that no worker has
-	flows        map[flowKey]*flow  // of the emissions in the queue, those in flight included
-	queued       int                // how many these are
-	turn         int64              // of what was emitted last
-	pushed       int64              // how many emissions came so far
-	timer        clockwork.Timer    // wakes a worker for what waits for a time
-	inFlight     map[*Emission]struct{}
+	// busy are the keys in a size class or with a worker, and the emissions that wait behind them; mostly nil.
+	busy     map[runKey]*behind
+	waiting  int64             // bytes in memory of the emissions that no worker has
+	flows    map[flowKey]*flow // of the emissions in the queue, those in flight included
+	queued   int               // how many these are
+	turn     int64             // of what was emitted last
+	pushed   int64             // how many emissions came so far
+	timer    clockwork.Timer   // wakes a worker for what waits for a time
+	inFlight map[*Emission]struct{}
 
 	successes   int64 // calls that ended in success or in a permanent error
 	streak      int   // failures since the last success

@@ -106,8 +106,8 @@ func (s *shares) took(f flowKey) (ahead int64) {
 	return ahead
 }
 
-// fairness is how many turns a flow may be ahead of another one: its own next one, that of the other one, and what
-// is under way.
+// fairness is how many turns a flow may be ahead of another one: its own next one, that of the other one, and
+// what is under way.
 func (r *queueRig) fairness() int64 { return int64(2+r.o.EmitConcurrency) * strideDebris }
 
 // serve begins calls until nothing may begin, or most did.
@@ -151,8 +151,8 @@ func TestFlowsThatWaitShareTheWorkersByTheirStrides(t *testing.T) {
 	}
 }
 
-// An outage lets everything fail, and some of it again and again. What comes when half of it has gone out takes
-// turns with the rest.
+// An outage lets everything fail, and some of it again and again. What comes when half of it has gone out
+// takes turns with the rest.
 func TestFlowsShareTheWorkersAfterAnOutageToo(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestFlowsShareTheWorkersAfterAnOutageToo(t *testing.T) {
 	}
 }
 
-// Whatever calls answer, and whoever shares them, each emission goes out or is dropped once, and all that is counted
-// comes back to nothing.
+// Whatever calls answer, and whoever shares them, each emission goes out or is dropped once, and all that is
+// counted comes back to nothing.
 func TestWhatCallsAnswerLosesAndDoublesNothing(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

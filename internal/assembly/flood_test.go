@@ -172,6 +172,43 @@ func TestARequestThatBringsMoreTracesThanMayWaitIsTakenWhenNothingWaits(t *testi
 	})
 }
 
+// A spool may hold more than may wait: the bound was larger, or what was open then waits now. All of it is
+// taken up, and nobody brings more until it has gone out.
+func TestWhatARestartFindsBeyondTheBoundGoesOutBeforeMoreIsTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &slow{gate: make(chan struct{})}
+		o := flooded(s)
+		o.MaxTraces = 1000
+		l := begin(t, o, t.TempDir(), spool.Options{})
+		l.admit(together("a", 0, 500, orphan))
+		l.park()
+		l = begin(t, flooded(s), l.dir, spool.Options{})
+		synctest.Wait()
+		if st := l.Stats(); st.Recovered != 500 || st.OpenTraces != 10 || st.Waiting != 490 {
+			t.Fatalf("%+v", st)
+		}
+		for range 451 {
+			if err := tryAdmit(l.Assembler, of("b", 1, whole...)); !errors.Is(err, ErrFull) {
+				t.Fatal(err)
+			}
+			s.let(1)
+		}
+		l.admit(of("b", 1, whole...))
+		s.let(1)
+		pass(2 * quiet)
+		s.let(2)
+		if n := position(t, s, keyOf("b", 1)); n > 454 {
+			t.Errorf("%d emissions went out before it", n)
+		}
+		close(s.gate)
+		pass(2 * idle)
+		if st := l.Stats(); st.Held != 0 || st.Emitted != 502 {
+			t.Errorf("%+v", st)
+		}
+		l.park()
+	})
+}
+
 // position is how many emissions went out before that of a key.
 func position(t *testing.T, s *slow, k Key) int {
 	t.Helper()
@@ -463,8 +500,8 @@ func TestARunThatAlwaysFailsHoldsUpNoBatch(t *testing.T) {
 	})
 }
 
-// A run that shared a call with one that fails is no suspect. It is tried again by itself when it is due, before
-// the backlog.
+// A run that shared a call with one that fails is no suspect. It is tried again by itself when it is due,
+// before the backlog.
 func TestARunDoesNotWaitBecauseOfWhatItSharedACallWith(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		fails := func(k Key) bool { return k.Tenant == "a" && k.TraceID[15]%8 == 0 }
