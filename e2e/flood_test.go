@@ -20,9 +20,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
-// A hundred thousand traces of one span, whose parents never come, are sent to a collector that may hold a tenth of the default. What
-// is refused is refused whole and can be sent again, memory stays within what the documents say, and a run that comes then is not
-// behind them.
+// A hundred thousand traces of one span, whose parents never come, are sent to a collector that may hold a
+// tenth of the default. What is refused is refused whole and can be sent again. Memory stays within what the
+// documents say. A run that comes then does not wait for them.
 func TestAFloodOfTracesIsRefusedAndDelaysNoRun(t *testing.T) {
 	const traces, each, open = 100_000, 2000, 10_000
 	url := decktest.FileURL(t)

@@ -68,10 +68,13 @@ func TestReplaysAreRememberedOverARestart(t *testing.T) {
 	first := newRig(t, host{k}, stored)
 	require.NoError(t, first.ConsumeTraces(t.Context(), emission{run: 1, spans: 2, items: 2, tag: "r"}.traces()))
 	require.NoError(t, first.ConsumeTraces(t.Context(), emission{run: 2, spans: 2, items: 2, complete: true}.traces()))
+	require.NoError(t, first.ConsumeTraces(t.Context(), tagAlone(4, "r")))
 	require.NoError(t, first.Shutdown(t.Context()))
 	// agentrun has forgotten the first half as well: the second looks like a whole run.
 	second := newRig(t, host{k}, stored)
 	require.NoError(t, second.ConsumeTraces(t.Context(), emission{run: 1, spans: 2, items: 2, complete: true}.traces()))
+	require.Equal(t, [sides]int{0, 2, 0}, second.take())
+	require.NoError(t, second.ConsumeTraces(t.Context(), emission{run: 4, spans: 2, items: 2, complete: true}.traces()))
 	require.Equal(t, [sides]int{0, 2, 0}, second.take())
 	k.broken = errors.New("disk full")
 	require.ErrorIs(t, second.ConsumeTraces(t.Context(), emission{run: 3, spans: 2, items: 2, tag: "r"}.traces()), k.broken)

@@ -6,6 +6,7 @@ package replaysplitconnector // import "github.com/tapedeck/tapedeck/connector/r
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -239,7 +240,7 @@ func (c *tracesSplit) split(td ptrace.Traces, runs []*run, of []int, come [sides
 		}
 		to := out[runs[at].side].ResourceSpans()
 		first := to.Len()
-		segregation.CopyWithoutNotes(list, to)
+		segregation.CopyWithoutNotes(slices.All(list), to)
 		for i := first; i < to.Len(); i++ {
 			to.At(i).Resource().Attributes().PutStr(handover.RunReplay, runs[at].scan.Tags().String())
 		}

@@ -41,7 +41,8 @@ func NewFactory() confmap.ConverterFactory {
 
 type converter struct{ logger *zap.Logger }
 
-// Convert refuses pipelines that would refuse everything or lose what they acknowledge, and warns of those that work worse than their author thinks.
+// Convert refuses pipelines that would refuse everything or lose what they acknowledge, and warns of those that
+// work worse than their author thinks.
 func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 	s := read(conf)
 	var errs []error
@@ -88,7 +89,8 @@ func (s service) receives(receiver string) bool {
 	return false
 }
 
-// decodesAnyDepth reports whether an OTLP receiver takes HTTP, and JSON with it, without the middleware that bounds its depth.
+// decodesAnyDepth reports whether an OTLP receiver takes HTTP, and JSON with it, without the middleware that
+// bounds its depth.
 func (s service) decodesAnyDepth(receiver string) bool {
 	http, on := asMap(asMap(s.receivers[receiver])["protocols"])["http"]
 	if !on {
@@ -184,7 +186,8 @@ func (s service) storesAtOnce(exporter string) bool {
 	return typeOf(exporter) == tape && asMap(s.exporters[exporter])["allow_batch"] != true
 }
 
-// batchesBefore returns the batch processors between a place in a pipeline and the exporters that store at once.
+// batchesBefore returns the batch processors between a place in a pipeline and the exporters that store at
+// once.
 func (s service) batchesBefore(name string, processors []string, seen map[string]bool) (found []string) {
 	seen[name] = true
 	p := s.pipelines[name]

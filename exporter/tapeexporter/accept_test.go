@@ -238,6 +238,20 @@ func TestATagAloneMovesARunAndMakesNoLocation(t *testing.T) {
 	}
 }
 
+// After a restart nobody here knows the tag, but a connector may, and sends the evidence to the replay side.
+func TestWhatComesToTheReplaySideWithoutATagWaitsUndecided(t *testing.T) {
+	mem.Drop("restarted")
+	for _, td := range []ptrace.Traces{tagAlone(1, "acme", 0), oneTrace(1, "acme")} {
+		r := newRig(t, "mem://restarted", func(c *Config) { c.Accept = "replay" })
+		r.start(t)
+		require.NoError(t, r.ConsumeTraces(t.Context(), td))
+		keys := r.objects(t)
+		r.stop(t)
+		require.Zero(t, count(keys, "tape.json"), keys)
+		require.Equal(t, td.SpanCount() > 0, count(keys, "undecided/acme/") > 0, keys)
+	}
+}
+
 // TestATagThatComesWhileItsRunIsWrittenMovesIt: it finds nothing in the deck, and the run learns of it when
 // it is written.
 func TestATagThatComesWhileItsRunIsWrittenMovesIt(t *testing.T) {

@@ -61,8 +61,8 @@ type Config struct {
 	// Bounds limit what one derivation takes in.
 	Bounds BoundsConfig `mapstructure:"bounds"`
 
-	// AllowBatch takes a batch processor between agentrun and this exporter. Such a processor acknowledges what is not stored yet. The check
-	// of pipelines refuses it otherwise.
+	// AllowBatch takes a batch processor between agentrun and this exporter. Such a processor acknowledges
+	// what is not stored yet. The check of pipelines refuses it otherwise.
 	AllowBatch bool `mapstructure:"allow_batch"`
 
 	// Timeout bounds one attempt to write what one call brings.
@@ -208,6 +208,9 @@ func (c *Config) Validate() error {
 	}
 	if !slices.Contains(knownSides, derive.Accept(c.Accept)) {
 		errs = append(errs, fmt.Errorf("accept must be production, replay, undecided or empty, got %q", c.Accept))
+	}
+	if c.Queue.HasValue() && c.Queue.Get().Sizer == exporterhelper.RequestSizerTypeItems {
+		errs = append(errs, errors.New("sending_queue::sizer must be requests or bytes: a queue that counts items drops calls without spans, such as the tag of a replay that comes alone"))
 	}
 	if _, err := c.Replay.Rules(); err != nil {
 		errs = append(errs, fmt.Errorf("replay: %w", err))

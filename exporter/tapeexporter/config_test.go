@@ -102,6 +102,7 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 		"bounds":                "max_parts must be at least 1",
 		"compression":           `compression must be none or zstd, got "gzip"`,
 		"side":                  `accept must be production, replay, undecided or empty, got "everything"`,
+		"queue_of_items":        "sending_queue::sizer must be requests or bytes",
 		"keys":                  "replay: keys: \"tapedeck.run.key\" lies in the reserved namespace",
 	} {
 		t.Run(name, func(t *testing.T) {

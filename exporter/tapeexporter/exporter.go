@@ -208,7 +208,8 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 	if len(groups) == 0 {
 		return nil
 	}
-	if len(groups) > 1 && groups[0].marked && groups[1].marked && handover.Idle(ctx) == nil { // agentrun itself waits for the call
+	// A call of agentrun has OnIdle: agentrun itself waits for it.
+	if len(groups) > 1 && groups[0].marked && groups[1].marked && handover.Idle(ctx) == nil {
 		e.joined.Do(func() {
 			e.logger.Warn("one call brings several runs that agentrun passes on one by one: a batch processor, or a queue that batches, stands between agentrun and this " +
 				"exporter; it acknowledges what is not stored yet, and a kill loses it: take it out")
@@ -311,7 +312,8 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 		e.telemetry.ExporterTapeFindings.Add(ctx, int64(r.Findings))
 	}
 	if err == nil {
-		if late := e.tags.tagsOf(g.key).Without(known); !late.IsEmpty() { // they came meanwhile, and found nothing in the deck
+		// These came meanwhile, and found nothing in the deck.
+		if late := e.tags.tagsOf(g.key).Without(known); !late.IsEmpty() {
 			return e.write(ctx, w, &group{key: g.key, traces: ptrace.NewTraces(), tags: late, from: g.from, items: g.items}, nil, false)
 		}
 		return nil

@@ -357,6 +357,31 @@ func TestRepetitionBringsOnlyWhatIsNotDurable(t *testing.T) {
 	require.Equal(t, 3, count(r.objects(t), "tape.json"))
 }
 
+func TestRepetitionBringsTagsThatCameAlone(t *testing.T) {
+	mem.Drop("partial-tags")
+	r := newRig(t, "mem://partial-tags", func(c *Config) { c.Retry.Enabled = false })
+	r.start(t)
+	defer r.stop(t)
+	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	tagged := groupKey{trace: pcommon.TraceID{15: 1}}.hex()
+	r.faults.Hook(func(_ context.Context, op decktest.Op) error {
+		if strings.Contains(op.Key, tagged) {
+			return errAway
+		}
+		return nil
+	})
+	td := tagAlone(1, "acme", 3)
+	tagAlone(2, "acme", 0).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+	agentTrace(td, 3, "acme")
+	var rest consumererror.Traces
+	require.ErrorAs(t, r.ConsumeTraces(t.Context(), td), &rest)
+	require.Equal(t, 1, rest.Data().ResourceSpans().Len())
+	r.faults.Reset()
+	require.NoError(t, r.ConsumeTraces(t.Context(), rest.Data()))
+	keys := r.objects(t)
+	require.Positive(t, count(keys, "replays/r-1/acme/", tagged), keys)
+}
+
 func TestEvidenceTooLargeForAnObjectIsAPermanentError(t *testing.T) {
 	mem.Drop("large")
 	r := newRig(t, "mem://large", nil)
@@ -592,5 +617,22 @@ func TestContentWithoutATapeIsSaid(t *testing.T) {
 		metadatatest.AssertEqualExporterTapeEmptyTraces(t, r.telemetry, []metricdata.DataPoint[int64]{
 			{Value: 1, Attributes: attribute.NewSet(attribute.Bool("content", said))}}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
 		r.stop(t)
+	}
+}
+
+// A queue of exporterhelper drops what it counts as nothing.
+func TestAQueueKeepsATagThatCameAlone(t *testing.T) {
+	for _, sizer := range []exporterhelper.RequestSizerType{exporterhelper.RequestSizerTypeRequests, exporterhelper.RequestSizerTypeBytes} {
+		mem.Drop("queued-tag")
+		r := newRig(t, "mem://queued-tag", func(c *Config) {
+			q := c.Queue.GetOrInsertDefault()
+			q.Sizer, q.QueueSize = sizer, 1<<20
+		})
+		r.start(t)
+		require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+		require.NoError(t, r.ConsumeTraces(t.Context(), tagAlone(1, "acme", 3)))
+		keys := r.objects(t)
+		r.stop(t)
+		require.Positive(t, count(keys, "replays/r-1/acme/"), keys)
 	}
 }

@@ -96,19 +96,18 @@ func split(td ptrace.Traces, rules *segregation.Rules, own bool) (groups []*grou
 		return g
 	}
 	scan := segregation.Scan{Rules: rules}
-	for _, rs := range td.ResourceSpans().All() {
-		// A tag of a run that came alone: agentrun passes it on without a span.
-		run := handover.ReadRun(rs.Resource().Attributes())
-		id, ok := run.TraceID()
-		if !ok || rs.ScopeSpans().Len() > 0 {
-			continue
-		}
+	// said takes over what agentrun says on a resource of a trace.
+	said := func(g *group, resource pcommon.Map) {
 		scan.Reset()
-		if scan.Handover(rs.Resource().Attributes()); scan.Found() {
-			g := of(run.Tenant(defaultTenant), id, rs.Resource().Attributes())
-			g.tags.Merge(scan.Tags())
-			g.marked, g.complete = g.marked || run.Stated, g.complete || run.Complete
-			g.items = max(g.items, run.Items)
+		scan.Handover(resource)
+		g.tags.Merge(scan.Tags())
+		run := handover.ReadRun(resource)
+		g.marked, g.complete = g.marked || run.Stated, g.complete || run.Complete
+		g.items = max(g.items, run.Items)
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		if key, ok := loneTag(rs); ok {
+			said(of(key.tenant, key.trace, rs.Resource().Attributes()), rs.Resource().Attributes())
 		}
 	}
 	groupOf := make([]*group, 0, td.SpanCount()) // for each span, nil for one that is no evidence
@@ -116,12 +115,7 @@ func split(td ptrace.Traces, rules *segregation.Rules, own bool) (groups []*grou
 		g := of(at.tenant, span.TraceID(), rs.Resource().Attributes())
 		if g.resource != at.resource {
 			g.resource = at.resource
-			scan.Reset()
-			scan.Handover(rs.Resource().Attributes())
-			g.tags.Merge(scan.Tags())
-			run := handover.ReadRun(rs.Resource().Attributes())
-			g.marked, g.complete = g.marked || run.Stated, g.complete || run.Complete
-			g.items = max(g.items, run.Items)
+			said(g, rs.Resource().Attributes())
 		}
 		g.spans++
 		groupOf = append(groupOf, g)
@@ -150,6 +144,14 @@ func split(td ptrace.Traces, rules *segregation.Rules, own bool) (groups []*grou
 	}
 	copyTo(td, groups, groupOf)
 	return groups, ignored
+}
+
+// loneTag returns the trace of a tag that came alone, which agentrun passes on as a resource without spans.
+func loneTag(rs ptrace.ResourceSpans) (key groupKey, ok bool) {
+	run := handover.ReadRun(rs.Resource().Attributes())
+	id, ok := run.TraceID()
+	replay := run.Malformed || segregation.ParseTags(run.Replay).Replay()
+	return groupKey{run.Tenant(defaultTenant), id}, ok && replay && rs.ScopeSpans().Len() == 0
 }
 
 // copyTo gives each group a copy of its spans.
@@ -182,6 +184,11 @@ func pick(td ptrace.Traces, keep map[groupKey]bool) ptrace.Traces {
 		}
 	}
 	each(td, take, take)
+	for _, rs := range td.ResourceSpans().All() {
+		if key, ok := loneTag(rs); ok && keep[key] {
+			rs.CopyTo(g.traces.ResourceSpans().AppendEmpty())
+		}
+	}
 	return g.traces
 }
 

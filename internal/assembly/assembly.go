@@ -130,9 +130,9 @@ type Emission struct {
 	*attempts // nil before the first one
 }
 
-// Idle tells, during a call of EmitFunc, that nothing is left to do in it but to wait for others. Another emission may take its worker then. It may be called
-// more than once; after the call it does nothing.
-// Emissions of one batch are idle together.
+// Idle tells, during a call of EmitFunc, that nothing is left to do in it but to wait for others. Another
+// emission may take its worker then. It may be called more than once; after the call it does nothing. Emissions
+// of one batch are idle together.
 func (e *Emission) Idle() { e.idle() }
 
 // EmitFunc passes one emission on. Nil releases the evidence. A permanent error (consumererror) drops it. After any other error EmitFunc is
@@ -140,8 +140,8 @@ func (e *Emission) Idle() { e.idle() }
 // the next attempt without blocking other emissions.
 type EmitFunc func(ctx context.Context, e *Emission) error
 
-// EmitBatchFunc passes emissions of several traces on in one call. After a permanent error each of them is
-// passed on by itself.
+// EmitBatchFunc passes emissions of several traces on in one call. Its error says nothing of any one of them:
+// after it each is passed on by itself.
 type EmitBatchFunc func(ctx context.Context, es []*Emission) error
 
 // Spool keeps records durable; *spool.Log is one.

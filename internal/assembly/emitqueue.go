@@ -36,6 +36,8 @@ import (
 //     not depend on how many wait.
 //   - An emission that failed while others succeeded is a suspect. Suspects get a part of the workers only. A
 //     suspect that keeps failing is parked.
+//   - Of a batch that failed nobody knows which emission is to blame. Each is tried alone from then on, and is
+//     no suspect before it fails so.
 //   - An emission that was in flight when a process crashed is a suspect too. Only one of these is in flight
 //     at a time, and it starts after all others that are due. After two crashes it is parked.
 type emitQueue struct {
@@ -48,14 +50,15 @@ type emitQueue struct {
 	mu           sync.Mutex
 	wake         *sync.Cond
 	small, large sizeClass
-	busy         map[runKey]*behind // keys in a size class or with a worker, and the emissions that wait behind them; mostly nil
-	waiting      int64              // bytes in memory of the emissions that no worker has
-	flows        map[flowKey]*flow  // of the emissions in the queue, those in flight included
-	queued       int                // how many these are
-	turn         int64              // of what was emitted last
-	pushed       int64              // how many emissions came so far
-	timer        clockwork.Timer    // wakes a worker for what waits for a time
-	inFlight     map[*Emission]struct{}
+	// busy are the keys in a size class or with a worker, and the emissions that wait behind them; mostly nil.
+	busy     map[runKey]*behind
+	waiting  int64             // bytes in memory of the emissions that no worker has
+	flows    map[flowKey]*flow // of the emissions in the queue, those in flight included
+	queued   int               // how many these are
+	turn     int64             // of what was emitted last
+	pushed   int64             // how many emissions came so far
+	timer    clockwork.Timer   // wakes a worker for what waits for a time
+	inFlight map[*Emission]struct{}
 
 	successes   int64 // calls that ended in success or in a permanent error
 	streak      int   // failures since the last success
@@ -86,7 +89,7 @@ type attempts struct {
 	since       int64 // of the first failure
 	crashes     int   // processes that crashed while it was in flight
 	parked      bool
-	alone       bool  // it shares no call: one that it shared was refused for good
+	alone       bool  // it shares no call: one that it shared failed, and nobody knows because of which
 	why         error // of the last failure
 
 	call  *call // the attempt that is in flight
@@ -360,10 +363,10 @@ const (
 )
 
 // batchOf is how many emissions a call takes that begins with e: one for each backlogPerCall that wait for
-// each worker. Those that may be somebody's fault are tried alone, and so is what probes the store during an
-// outage.
+// each worker. Those that may be somebody's fault are tried alone. During an outage all are: one that always
+// fails must not make an outage of every call that it shares.
 func (b *emitQueue) batchOf(e *Emission, from source) int {
-	if b.o.EmitBatch == nil || b.stopped || !e.shares() || e.failed() && b.outage() {
+	if b.o.EmitBatch == nil || b.stopped || !e.shares() || b.outage() {
 		return 1
 	}
 	return min(1+from.Len()/(b.o.EmitConcurrency*backlogPerCall), maxBatch)
@@ -545,7 +548,7 @@ func (b *emitQueue) finish(ctx context.Context, es []*Emission, errs []error) (r
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := es[0].call
-	failed := false
+	shared, failed := len(es) > 1, false
 	for i, e := range es {
 		err := errs[i]
 		if e.idled {
@@ -559,11 +562,11 @@ func (b *emitQueue) finish(ctx context.Context, es []*Emission, errs []error) (r
 			b.done(e, err == nil && e.Held == 0)
 			continue
 		}
-		switch err.(type) {
-		case *splitError:
+		if shared {
 			e.alone = true
-		default:
-			b.failed(e, err, !failed)
+		}
+		if _, split := err.(*splitError); !split {
+			b.failed(e, err, shared, !failed)
 			failed = true
 		}
 		if b.closed && e.parked && b.store != nil {
@@ -630,14 +633,15 @@ func (b *emitQueue) done(e *Emission, empty bool) {
 	b.classOf(next).add(next)
 }
 
-// failed decides when an emission is tried again. first says that it is the first of its call to fail.
-func (b *emitQueue) failed(e *Emission, err error, first bool) {
+// failed decides when an emission is tried again. shared says that others had the same call, first that it is
+// the first of its call to fail.
+func (b *emitQueue) failed(e *Emission, err error, shared, first bool) {
 	now := b.clock.now()
 	_, own := err.(*ownError)
 	if !own && first {
 		b.streak++
 	}
-	if own || b.successes != e.seen {
+	if own || b.successes != e.seen && !shared {
 		e.ownFailures++
 	}
 	e.seen = b.successes

@@ -172,6 +172,43 @@ func TestARequestThatBringsMoreTracesThanMayWaitIsTakenWhenNothingWaits(t *testi
 	})
 }
 
+// A spool may hold more than may wait: the bound was larger, or what was open then waits now. All of it is
+// taken up, and nobody brings more until it has gone out.
+func TestWhatARestartFindsBeyondTheBoundGoesOutBeforeMoreIsTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &slow{gate: make(chan struct{})}
+		o := flooded(s)
+		o.MaxTraces = 1000
+		l := begin(t, o, t.TempDir(), spool.Options{})
+		l.admit(together("a", 0, 500, orphan))
+		l.park()
+		l = begin(t, flooded(s), l.dir, spool.Options{})
+		synctest.Wait()
+		if st := l.Stats(); st.Recovered != 500 || st.OpenTraces != 10 || st.Waiting != 490 {
+			t.Fatalf("%+v", st)
+		}
+		for range 451 {
+			if err := tryAdmit(l.Assembler, of("b", 1, whole...)); !errors.Is(err, ErrFull) {
+				t.Fatal(err)
+			}
+			s.let(1)
+		}
+		l.admit(of("b", 1, whole...))
+		s.let(1)
+		pass(2 * quiet)
+		s.let(2)
+		if n := position(t, s, keyOf("b", 1)); n > 454 {
+			t.Errorf("%d emissions went out before it", n)
+		}
+		close(s.gate)
+		pass(2 * idle)
+		if st := l.Stats(); st.Held != 0 || st.Emitted != 502 {
+			t.Errorf("%+v", st)
+		}
+		l.park()
+	})
+}
+
 // position is how many emissions went out before that of a key.
 func position(t *testing.T, s *slow, k Key) int {
 	t.Helper()
@@ -460,6 +497,79 @@ func TestARunThatAlwaysFailsHoldsUpNoBatch(t *testing.T) {
 			t.Error(err)
 		}
 		conserved(t, a)
+	})
+}
+
+// A run that shared a call with one that fails is no suspect. It is tried again by itself when it is due,
+// before the backlog.
+func TestARunDoesNotWaitBecauseOfWhatItSharedACallWith(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fails := func(k Key) bool { return k.Tenant == "a" && k.TraceID[15]%8 == 0 }
+		s := &slow{gate: make(chan struct{}), fail: func(es []*Emission) error {
+			if slices.ContainsFunc(es, func(e *Emission) bool { return fails(e.Key) }) {
+				return errStore
+			}
+			return nil
+		}}
+		o := batched(s)
+		l := begin(t, o, t.TempDir(), spool.Options{})
+		l.admit(together("a", 0, 1500, orphan))
+		pass(2 * idle)
+		l.admit(together("b", 0, 5, whole))
+		pass(2 * quiet)
+		for range 3 {
+			s.let(20)
+			pass(o.InitialBackoff)
+		}
+		for _, r := range l.FailingRuns(2000) {
+			if r.Key.Tenant == "b" {
+				t.Errorf("%s has not gone out", r.Key)
+			}
+		}
+		s.mu.Lock()
+		s.fail = nil
+		s.mu.Unlock()
+		close(s.gate)
+		pass(10 * o.MaxBackoff)
+		l.park()
+	})
+}
+
+// Processes that are killed while batches are in flight make suspects of many runs, which are tried one by one.
+// None is lost, and a run that comes then does not wait for them.
+func TestAKillWithBatchesInFlightLosesNoneAndDelaysNoOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &slow{gate: make(chan struct{})}
+		o := batched(s)
+		l := begin(t, o, t.TempDir(), spool.Options{})
+		l.admit(together("a", 0, 600, orphan))
+		pass(2 * idle)
+		for range 2 {
+			l = begin(t, o, l.crash(), spool.Options{})
+			pass(idle)
+		}
+		l.admit(of("b", 1, whole...))
+		pass(2 * quiet)
+		if st := l.Stats(); st.Parked == 0 || st.Waiting != 601 {
+			t.Errorf("%+v", st)
+		}
+		s.let(o.EmitConcurrency + 2)
+		// Calls that were under way when it came hold a batch each.
+		if n := position(t, s, keyOf("b", 1)); n > (o.EmitConcurrency+1)*maxBatch {
+			t.Errorf("%d emissions went out before it", n)
+		}
+		close(s.gate)
+		pass(4 * o.MaxBackoff)
+		out := map[Key]bool{}
+		for _, call := range s.taken() {
+			for _, k := range call {
+				out[k] = true
+			}
+		}
+		if st := l.Stats(); st.Held != 0 || st.Parked != 0 || len(out) != 601 {
+			t.Errorf("%d went out, %+v", len(out), st)
+		}
+		l.park()
 	})
 }
 

@@ -30,6 +30,14 @@ const (
 	strideDebris   = 4
 )
 
+// stride is how many turns lie between two emissions of a flow.
+func (k flowKey) stride() int64 {
+	if k.debris {
+		return strideDebris
+	}
+	return strideComplete
+}
+
 // isDebris tells whether a trace that leaves for a reason is debris.
 func (t *openTrace) isDebris(reason Reason, o *Options) bool {
 	switch {
@@ -50,17 +58,14 @@ func (e *Emission) before(other *Emission) bool {
 // line puts an emission into its flow and gives it its turn, which it keeps when it fails. So an outage, in
 // which everything fails, changes no order.
 func (b *emitQueue) line(e *Emission) {
-	key, stride := flowKey{unique.Make(e.Key.Tenant), e.debris}, int64(strideComplete)
-	if e.debris {
-		stride = strideDebris
-	}
+	key := flowKey{unique.Make(e.Key.Tenant), e.debris}
 	f := b.flows[key]
 	if f == nil {
 		f = &flow{key: key}
 		b.flows[key] = f
 	}
 	e.flow, e.turn, e.number = f, max(f.next, b.turn), b.pushed
-	f.next = e.turn + stride
+	f.next = e.turn + key.stride()
 	f.n++
 	b.pushed++
 	b.queued++
@@ -68,9 +73,10 @@ func (b *emitQueue) line(e *Emission) {
 }
 
 // leave takes an emission out of its flow. A flow without emissions is forgotten, so that there are no more
-// flows than emissions. What has failed comes out of order, so it does not tell whose turn it is.
+// flows than emissions. Retries tell whose turn it is only when all of them are due: until then they come out
+// of order.
 func (b *emitQueue) leave(e *Emission) {
-	if e.failures == 0 && !e.suspect() {
+	if !e.suspect() && (e.failures == 0 || len(b.small.retries)+len(b.large.retries) == 0) {
 		b.turn = max(b.turn, e.turn)
 	}
 	f := e.flow

@@ -5,6 +5,7 @@ package segregation
 
 import (
 	"crypto/sha256"
+	"iter"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -99,19 +100,21 @@ func CountNotes(td ptrace.Traces) (n int) {
 // CopyWithoutNotes appends the resources of one run to dst, without their notes: what notes say travels in
 // handover.RunReplay, so that no backend takes one for a span of somebody's program. Of a run that is nothing
 // but notes one resource is left, which has no spans.
-func CopyWithoutNotes(run []ptrace.ResourceSpans, dst ptrace.ResourceSpansSlice) {
-	left := 0
+func CopyWithoutNotes(run iter.Seq2[int, ptrace.ResourceSpans], dst ptrace.ResourceSpansSlice) {
+	kept, scopes := ptrace.NewResourceSpansSlice(), 0
 	for _, rs := range run {
-		to := dst.AppendEmpty()
+		to := kept.AppendEmpty()
 		rs.CopyTo(to)
 		to.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool { return ss.Scope().Name() == NoteScope })
-		left += to.ScopeSpans().Len()
+		scopes += to.ScopeSpans().Len()
 	}
-	i, first := -1, dst.Len()-len(run)
-	dst.RemoveIf(func(rs ptrace.ResourceSpans) bool {
-		i++
-		return i >= first && rs.ScopeSpans().Len() == 0 && (left > 0 || i > first)
+	first := true
+	kept.RemoveIf(func(rs ptrace.ResourceSpans) bool {
+		alone := first && scopes == 0
+		first = false
+		return rs.ScopeSpans().Len() == 0 && !alone
 	})
+	kept.MoveAndAppendTo(dst)
 }
 
 // IdentifyNote gives a note the id that its content has. It is its own parent: it is neither the root of its trace nor waits for one.

@@ -222,15 +222,10 @@ func (p *agentRun) count(ctx context.Context, s *splitter) {
 
 // emit stamps one trace's evidence and passes it on.
 func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
-	notes := p.stamp(e)
 	td := e.Traces
-	switch {
-	case notes:
+	if notes := p.stamp(e); notes || p.copies {
 		td = ptrace.NewTraces()
-		copyWithoutNotes(e.Traces, td)
-	case p.copies:
-		td = ptrace.NewTraces()
-		e.Traces.CopyTo(td)
+		segregation.CopyWithoutNotes(e.Traces.ResourceSpans().All(), td.ResourceSpans())
 	}
 	return p.pass(ctx, td, e)
 }
@@ -241,17 +236,9 @@ func (p *agentRun) emitBatch(ctx context.Context, es []*assembly.Emission) error
 	td := ptrace.NewTraces()
 	for _, e := range es {
 		p.stamp(e)
-		copyWithoutNotes(e.Traces, td)
+		segregation.CopyWithoutNotes(e.Traces.ResourceSpans().All(), td.ResourceSpans())
 	}
 	return p.pass(ctx, td, es...)
-}
-
-func copyWithoutNotes(from, to ptrace.Traces) {
-	run := make([]ptrace.ResourceSpans, 0, from.ResourceSpans().Len())
-	for _, rs := range from.ResourceSpans().All() {
-		run = append(run, rs)
-	}
-	segregation.CopyWithoutNotes(run, to.ResourceSpans())
 }
 
 // stamp writes what is known of a run on its evidence, and tells whether there are notes among it.

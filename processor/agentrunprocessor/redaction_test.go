@@ -95,7 +95,8 @@ func TestUnredactedEvidenceIsRefusedWhole(t *testing.T) {
 	}
 }
 
-// A receiver without a bound lets in what the spool could not be read back with. What goes through agentredaction is never so deep.
+// A receiver without a bound lets in what could not be read back from the spool. What goes through
+// agentredaction is never so deep.
 func TestUnredactedEvidenceDeeperThanIsStoredIsRefusedAsInvalid(t *testing.T) {
 	s := &sink{}
 	run(t, func(*Config) {}, s, func(r *rig) {
