@@ -157,7 +157,9 @@ func (f *Filter) is(column, want string) {
 func (f *Filter) Query(q view.Query) view.Query {
 	q.Equal, q.Filter = f.equal, f.columns
 	if f.areas != nil || f.Tenant != "" {
-		q.Want = func(l deck.Location) bool { return (f.areas == nil || slices.Contains(f.areas, l.Area)) && l.Of(f.Tenant) }
+		q.Want = func(l deck.Location) bool {
+			return (f.areas == nil || slices.Contains(f.areas, l.Area)) && l.Of(f.Tenant)
+		}
 	}
 	if len(f.tests) > 0 {
 		q.Test = func(m *reel.Meta) bool {
