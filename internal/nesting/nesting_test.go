@@ -5,10 +5,8 @@ package nesting
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -170,9 +168,6 @@ func TestMillionLevelsAreRefusedInLittleMemory(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooDeep)
 	require.NotContains(t, err.Error(), "proto:")
 	require.Less(t, allocated(func() { _, _ = UnmarshalTraces(wire) }), uint64(1<<20))
-	text := deepJSON(1_300_000)
-	require.ErrorIs(t, CheckJSON(text), ErrTooDeep)
-	require.Less(t, allocated(func() { _ = CheckJSON(text) }), uint64(16<<10))
 }
 
 func allocated(f func()) uint64 {
@@ -181,44 +176,6 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
-}
-
-func deepJSON(levels int) []byte {
-	return []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"a","value":` + strings.Repeat(`{"arrayValue":{"values":[`, levels) +
-		`{"stringValue":"x"}` + strings.Repeat(`]}}`, levels) + `}]}]}]}]}`)
-}
-
-// What the door lets in as JSON is no deeper than what the decoder of protobuf reads, so whoever gets it next reads it too.
-func TestWhatTheDoorLetsInAsJSONIsReadAsProtobufEverywhere(t *testing.T) {
-	for name, fill := range shapes {
-		t.Run(name, func(t *testing.T) {
-			most := 0
-			for levels := range 60 {
-				text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(spans(fill, levels))
-				require.NoError(t, err)
-				if CheckJSON(text) != nil {
-					require.Equal(t, most, levels-1, "what is deeper is refused too")
-					break
-				}
-				most = levels
-				// As the body of a log record becomes an attribute, or an attribute becomes a member of a map.
-				wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(spans(fill, levels+1))
-				require.NoError(t, err)
-				_, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(wire)
-				require.NoError(t, err)
-			}
-			require.GreaterOrEqual(t, most, 28)
-		})
-	}
-}
-
-func TestBracketsOfStringsDoNotCount(t *testing.T) {
-	text, err := json.Marshal(strings.Repeat(`[{"`, 1000))
-	require.NoError(t, err)
-	require.NoError(t, CheckJSON([]byte(`{"resourceSpans":[{"schemaUrl":`+string(text)+`}]}`)))
-	require.ErrorIs(t, CheckJSON([]byte(`{"resourceSpans":"\x[[["}`)), ErrMalformed)
-	require.ErrorIs(t, CheckJSON([]byte(`{"a":[}`)), ErrMalformed)
-	require.NoError(t, CheckJSON([]byte(`{}`)))
 }
 
 func FuzzUnmarshalTraces(f *testing.F) {
@@ -247,34 +204,5 @@ func FuzzUnmarshalTraces(f *testing.F) {
 		twice, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(again)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(once, twice))
-	})
-}
-
-func FuzzCheckJSON(f *testing.F) {
-	f.Add(deepJSON(3))
-	f.Add(deepJSON(60))
-	f.Add([]byte(`{"a":"\x","b":[[1.5e3,-0,null]]} []`))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		depth, deepest, inString := 0, 0, false
-		err := CheckJSON(doc)
-		if err != nil {
-			return
-		}
-		for i := 0; i < len(doc); i++ {
-			switch c := doc[i]; {
-			case inString && c == '\\':
-				i++
-			case c == '"':
-				inString = !inString
-			case inString:
-			case c == '{' || c == '[':
-				depth++
-				deepest = max(deepest, depth)
-			case c == '}' || c == ']':
-				depth--
-			}
-		}
-		require.LessOrEqual(t, deepest, JSON)
-		require.Zero(t, depth)
 	})
 }
