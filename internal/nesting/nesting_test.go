@@ -5,7 +5,9 @@ package nesting
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -127,6 +129,83 @@ func TestValuesDeeperThanWhatIsStoredAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// randomValue writes an AnyValue as a sender may: several fields of which the last counts, fields that nobody knows, values that come twice.
+func randomValue(r *rand.Rand, levels int) (wire []byte) {
+	for range 1 + r.IntN(2) {
+		switch r.IntN(8) {
+		case 0:
+			wire = appendField(wire, 1, []byte("text"))
+		case 1:
+			wire = append(wire, 2<<3, 1) // bool_value
+		case 2:
+			wire = appendField(wire, bytesValue, make([]byte, r.IntN(30)))
+		case 3:
+			wire = appendField(wire, 13, []byte{1}) // unknown
+		}
+	}
+	if levels == 0 {
+		return wire
+	}
+	var content []byte
+	number := uint64(5) // array_value
+	if r.IntN(3) == 0 {
+		number = 6 // kvlist_value
+	}
+	for range 1 + r.IntN(2) {
+		item := randomValue(r, max(0, levels-1-r.IntN(2)))
+		if number == 6 {
+			item = appendField(appendField(nil, 1, []byte{byte('a' + r.IntN(3))}), valueOf, item)
+			if r.IntN(5) == 0 {
+				item = appendField(item, valueOf, randomValue(r, r.IntN(2)))
+			}
+		}
+		content = appendField(content, 1, item)
+	}
+	wire = appendField(wire, number, content)
+	if r.IntN(30) == 0 {
+		wire = appendField(wire, 1, []byte("the last"))
+	}
+	return wire
+}
+
+// What pdata reads comes out the same where it is taken apart and put together.
+func TestReaderReadsWhatPdataReads(t *testing.T) {
+	deep := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var wire []byte
+		for range 1 + r.IntN(3) {
+			wire = appendField(wire, 9, appendField(appendField(nil, 1, []byte("k")), valueOf, randomValue(r, 25+r.IntN(12)))) // attributes
+		}
+		for _, number := range []uint64{2, 2, 1} { // spans, scope_spans, resource_spans
+			wire = appendField(nil, number, wire)
+		}
+		var u ptrace.ProtoUnmarshaler
+		want, err := u.UnmarshalTraces(wire)
+		if err != nil {
+			continue // too many maps
+		}
+		var got ptrace.Traces
+		err = read(wire, tracesData, errNotDeep, func(shallow []byte) (err error) {
+			got, err = u.UnmarshalTraces(shallow)
+			return err
+		}, func(f *filler) { eachMap(got, f.entries) })
+		if errors.Is(err, errNotDeep) {
+			continue
+		}
+		require.NoError(t, err)
+		deep++
+		first, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(want)
+		require.NoError(t, err)
+		second, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(got)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(first, second), "seed %d", seed)
+	}
+	require.Greater(t, deep, 100)
+}
+
+var errNotDeep = errors.New("nothing lies deep")
 
 // deepWire is a request of protobuf with so many arrays in each other, from the inside out.
 func deepWire(levels int) []byte {
