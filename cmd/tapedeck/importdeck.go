@@ -92,7 +92,7 @@ func (f *importFlags) carry(ctx context.Context, args []string, tenant string, s
 	}
 	said := 0
 	sums, err := transfer.Run(ctx, from, to, transfer.Options{
-		Tenant: tenant, Area: f.filter.InArea(), Wants: f.filter.Wants(), Sign: sign,
+		Tenant: tenant, Areas: f.filter.Areas(), Wants: f.filter.Wants(), Sign: sign,
 		Refused: func(what string, err error) {
 			if said++; said <= maxSaid {
 				say(stderr, "%s: not carried: %v", what, err)

@@ -54,7 +54,7 @@ func (f *runFilter) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Until, "until", "", "started before this time")
 	usage := "runs, joined, replays, undecided or all"
 	if f.Listed {
-		usage += " (default: runs, or all if a condition asks for areas or replays)"
+		usage += " (default: runs and joined, or all if a condition asks for areas or replays)"
 	}
 	cmd.Flags().StringVar(&f.Area, "area", "", usage)
 }
@@ -113,7 +113,8 @@ func newLs() *cobra.Command {
 		Use:   "ls DECK",
 		Short: "List the runs of a deck",
 		Long: `List the runs of a deck that all filters take, the newest first. They are those of
-production; --area replays lists replays, and --area all every run.
+production, of one trace (area runs) or of several (area joined); --area replays lists
+replays, and --area all every run.
 
 The columns are those of a reel (docs/deck.md), and id, a short id that other commands
 take. In a deck of reels they are read
@@ -366,9 +367,10 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats DECK",
 		Short: "Sum up the runs of a deck",
-		Long: `Sum up the runs of a deck that all filters take, those of production if --area does
-not say otherwise, as one object of JSON: how many, by area, day, status, grade, finding and agent, their calls, tokens and cost, and the
-objects and bytes of the whole deck as they are stored.`,
+		Long: `Sum up the runs of a deck that all filters take, those of production if
+--area does not say otherwise, as one object of JSON: how many, by area, day, status,
+grade, finding and agent, their calls, tokens and cost, and the objects and bytes of
+the whole deck as they are stored.`,
 		Example: `  tapedeck stats ./deck
   tapedeck stats s3://tapes/prod --agent clerk --since 30d | jq .days`,
 		Args: needOneDeck,

@@ -182,3 +182,24 @@ func TestReplaysAreNoRunsOfProduction(t *testing.T) {
 		}
 	}
 }
+
+// A run of several traces is listed once it is derived, also where its traces have no tapes of their own.
+func TestJoinedRunsAreRunsOfProduction(t *testing.T) {
+	for layout, fragments := range map[string]int{"files": 0, "reels": 4} {
+		dir := t.TempDir()
+		if got := tapedeck(t, append([]string{"derive", "--redact", "off", "--to", dir, "--layout", layout}, tornRun(t)...)...); got.code != exitOK {
+			t.Fatal(got)
+		}
+		listed := tapedeck(t, "ls", dir, "--format", "refs")
+		if listed.code != exitOK || strings.Count(listed.stdout, "\n") != 1+fragments || strings.Count(listed.stdout, "/joined/") != 1 {
+			t.Errorf("%s: %+v", layout, listed)
+		}
+		var stats deckStats
+		if err := json.Unmarshal([]byte(tapedeck(t, "stats", dir).stdout), &stats); err != nil || stats.Runs != 1+fragments || stats.Areas["joined"] != 1 {
+			t.Errorf("%s: %+v, %v", layout, stats, err)
+		}
+		if got := tapedeck(t, "ls", dir, "--area", "runs"); strings.Count(got.stdout, "\n") != fragments {
+			t.Errorf("%s: %+v", layout, got)
+		}
+	}
+}

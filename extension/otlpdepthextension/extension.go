@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/extension/otlpdepthextension/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/nesting"
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
 )
 
 // depth stands between the server of a receiver, which has authenticated the sender, decompressed the body and bounds it, and the handler that decodes.
@@ -54,7 +55,7 @@ func (d *depth) pass(w http.ResponseWriter, req *http.Request) bool {
 		refuse(w, "the body cannot be read") // or is too large
 		return false
 	}
-	if err := nesting.CheckJSON(body); err != nil {
+	if body, err = otlpfile.CheckRequest(body); err != nil {
 		reason := "malformed"
 		if errors.Is(err, nesting.ErrTooDeep) {
 			reason = "too_deep"
@@ -63,7 +64,7 @@ func (d *depth) pass(w http.ResponseWriter, req *http.Request) bool {
 		refuse(w, err.Error())
 		return false
 	}
-	req.Body = given{bytes.NewReader(body), req.Body}
+	req.Body, req.ContentLength = given{bytes.NewReader(body), req.Body}, int64(len(body))
 	return true
 }
 

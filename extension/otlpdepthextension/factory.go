@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/extension/otlpdepthextension/internal/metadata"
 )
 
-// Config has no settings: the bound is that of the decoder of OTLP/protobuf.
+// Config has no settings: the bound follows from that of the decoder of OTLP/protobuf.
 type Config struct{}
 
 // NewFactory returns the factory of the extension.

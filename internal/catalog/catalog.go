@@ -109,7 +109,6 @@ var searched = []string{"run_id", "conversation_id", "task_id", "agent", "servic
 // Listing is a page of a list.
 type Listing struct {
 	Runs   []view.Run
-	Area   deck.Area // whose runs are listed; "" is all
 	More   bool
 	Unread int   // traces that cannot be read
 	Cause  error // of the last of them
@@ -136,7 +135,7 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 			})
 		}
 	}
-	out := &Listing{Area: choice.InArea()}
+	out := &Listing{}
 	for run, err := range view.Select(ctx, c.Deck, q) {
 		if err != nil {
 			if ctx.Err() != nil {

@@ -177,7 +177,7 @@ type listIn struct {
 	Tool    string `json:"tool,omitempty" jsonschema:"a tool that was called"`
 	Model   string `json:"model,omitempty" jsonschema:"a model that was called"`
 	Finding string `json:"finding,omitempty" jsonschema:"the code of a finding"`
-	Area    string `json:"area,omitempty" jsonschema:"runs (production, if not given), joined, replays, undecided or all; without it a condition on area or replay_of finds all"`
+	Area    string `json:"area,omitempty" jsonschema:"runs (of one trace) or joined (of several), both if not given; replays, undecided or all; without it a condition on area or replay_of finds all"`
 	Since   string `json:"since,omitempty" jsonschema:"started at this time or later: 2026-11-20, or an age such as 7d"`
 	Until   string `json:"until,omitempty" jsonschema:"started before this time"`
 	Where   string `json:"where,omitempty" jsonschema:"a condition as in SQL over columns such as output_tokens, duration_ms, tools, error_type"`

@@ -77,7 +77,7 @@ func TestListenRefusesWhatNestsTooDeepAndGoesOn(t *testing.T) {
 	require.Equal(t, http.StatusOK, post(t, url+"/v1/traces", "application/json", "", read(t, spansFile)))
 	refused := stop()
 	require.Equal(t, 4, refused.Requests)
-	require.Equal(t, "4 requests were refused, the first: nested too deep: more than 128 brackets are open at byte 1076", refused.String())
+	require.Equal(t, "4 requests were refused, the first: request: too large: nested too deep: more than 128 brackets are open at byte 1076", refused.String())
 	require.Positive(t, in.Len())
 }
 

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	"github.com/tapedeck/tapedeck/internal/nesting"
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 
@@ -323,12 +323,13 @@ func (r *otlpServer) request(w http.ResponseWriter, req *http.Request) (body []b
 	if err != nil || read.Len() > maxRequest {
 		return refuse(http.StatusBadRequest, "the body cannot be read or is too large")
 	}
-	if kind == "application/json" {
-		if err := nesting.CheckJSON(read.Bytes()); err != nil {
-			return refuse(http.StatusBadRequest, err.Error())
-		}
+	if kind != "application/json" {
+		return read.Bytes(), false, true
 	}
-	return read.Bytes(), kind == "application/json", true
+	if body, err = otlpfile.CheckRequest(read.Bytes()); err != nil {
+		return refuse(http.StatusBadRequest, err.Error())
+	}
+	return body, true, true
 }
 
 const (

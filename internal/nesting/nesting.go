@@ -1,29 +1,26 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nesting bounds how deep telemetry nests: at the door, before anything decodes it, and where it is read back from where it was stored.
+// Package nesting bounds how deep telemetry nests, and reads what was stored deeper than a decoder goes.
 //
-// A level is an array or a map in an attribute or in the body of a log record. The decoders of pdata recurse. That of protobuf refuses more than
-// 100 messages in one value (49 arrays, 32 maps). That of JSON has no bound, and a stack that runs over cannot be recovered from. Evidence that
-// was stored may be deeper than a door lets in: decoders of former releases took it, and JSON in files may be deeper. UnmarshalTraces and
-// UnmarshalLogs read up to Stored levels.
+// A level is an array or a map in an attribute or in the body of a log record. The decoders of pdata recurse. That of protobuf refuses more
+// than 100 messages in one value (49 arrays, 32 maps). That of JSON has no bound, and a stack that runs over cannot be recovered from: package
+// otlpfile checks JSON before it is decoded. Stored evidence may be deeper than a request: decoders of former releases took it, and JSON in
+// files may be deeper. UnmarshalTraces and UnmarshalLogs read up to Stored levels.
 package nesting
 
 import (
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 const (
-	// JSON is how many brackets may be open at once in a request of OTLP/JSON. An attribute of a span begins behind 9 of them, an array takes 3 and a
-	// map 4. So what is let in never nests deeper than the decoder of protobuf reads, also one level further inside: 39 arrays, or 29 maps.
+	// JSON is how many brackets may be open at once in a request of OTLP/JSON. An attribute of a span begins behind 9 of them, an array takes
+	// 3 and a map 4. So a request never nests deeper than the decoder of protobuf reads, also one level further inside: 39 arrays, or 29 maps.
 	JSON = 128
 	// Stored is how many levels telemetry may have that was stored.
 	Stored = 512
@@ -31,27 +28,6 @@ const (
 
 // ErrTooDeep is wrapped by errors about telemetry that nests deeper than it may.
 var ErrTooDeep = errors.New("nested too deep")
-
-// ErrMalformed says that a request is no JSON.
-var ErrMalformed = errors.New("malformed JSON")
-
-// CheckJSON refuses a request that is no JSON, with ErrMalformed, or has more than JSON brackets open at once, with ErrTooDeep. It takes linear
-// time, no stack, and memory of JSON bytes. The grammar is checked because a decoder that meets bad grammar goes on where it stands, and may
-// then take the content of a string for brackets.
-func CheckJSON(doc []byte) error {
-	s := jsonscan.New(unsafe.String(unsafe.SliceData(doc), len(doc)), 0) // nobody writes to it while it is read
-	for {
-		t := s.Next()
-		switch {
-		case t.Kind == jsonscan.Bad:
-			return fmt.Errorf("%w: %s expected at byte %d", ErrMalformed, s.Want(), t.End)
-		case t.Kind == jsonscan.End:
-			return nil
-		case s.Depth() > JSON:
-			return fmt.Errorf("%w: more than %d brackets are open at byte %d", ErrTooDeep, JSON, t.Start)
-		}
-	}
-}
 
 // CheckTraces refuses spans that nest deeper than Stored: nobody could read them back. They were decoded by someone else.
 func CheckTraces(td ptrace.Traces) error {

@@ -5,10 +5,10 @@ package nesting
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,6 +130,83 @@ func TestValuesDeeperThanWhatIsStoredAreRefused(t *testing.T) {
 	}
 }
 
+// randomValue writes an AnyValue as a sender may: several fields of which the last counts, fields that nobody knows, values that come twice.
+func randomValue(r *rand.Rand, levels int) (wire []byte) {
+	for range 1 + r.IntN(2) {
+		switch r.IntN(8) {
+		case 0:
+			wire = appendField(wire, 1, []byte("text"))
+		case 1:
+			wire = append(wire, 2<<3, 1) // bool_value
+		case 2:
+			wire = appendField(wire, bytesValue, make([]byte, r.IntN(30)))
+		case 3:
+			wire = appendField(wire, 13, []byte{1}) // unknown
+		}
+	}
+	if levels == 0 {
+		return wire
+	}
+	var content []byte
+	number := uint64(5) // array_value
+	if r.IntN(3) == 0 {
+		number = 6 // kvlist_value
+	}
+	for range 1 + r.IntN(2) {
+		item := randomValue(r, max(0, levels-1-r.IntN(2)))
+		if number == 6 {
+			item = appendField(appendField(nil, 1, []byte{byte('a' + r.IntN(3))}), valueOf, item)
+			if r.IntN(5) == 0 {
+				item = appendField(item, valueOf, randomValue(r, r.IntN(2)))
+			}
+		}
+		content = appendField(content, 1, item)
+	}
+	wire = appendField(wire, number, content)
+	if r.IntN(30) == 0 {
+		wire = appendField(wire, 1, []byte("the last"))
+	}
+	return wire
+}
+
+// What pdata reads comes out the same where it is taken apart and put together.
+func TestReaderReadsWhatPdataReads(t *testing.T) {
+	deep := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var wire []byte
+		for range 1 + r.IntN(3) {
+			wire = appendField(wire, 9, appendField(appendField(nil, 1, []byte("k")), valueOf, randomValue(r, 25+r.IntN(12)))) // attributes
+		}
+		for _, number := range []uint64{2, 2, 1} { // spans, scope_spans, resource_spans
+			wire = appendField(nil, number, wire)
+		}
+		var u ptrace.ProtoUnmarshaler
+		want, err := u.UnmarshalTraces(wire)
+		if err != nil {
+			continue // too many maps
+		}
+		var got ptrace.Traces
+		err = read(wire, tracesData, errNotDeep, func(shallow []byte) (err error) {
+			got, err = u.UnmarshalTraces(shallow)
+			return err
+		}, func(f *filler) { eachMap(got, f.entries) })
+		if errors.Is(err, errNotDeep) {
+			continue
+		}
+		require.NoError(t, err)
+		deep++
+		first, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(want)
+		require.NoError(t, err)
+		second, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(got)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(first, second), "seed %d", seed)
+	}
+	require.Greater(t, deep, 100)
+}
+
+var errNotDeep = errors.New("nothing lies deep")
+
 // deepWire is a request of protobuf with so many arrays in each other, from the inside out.
 func deepWire(levels int) []byte {
 	size := 0
@@ -170,9 +247,6 @@ func TestMillionLevelsAreRefusedInLittleMemory(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooDeep)
 	require.NotContains(t, err.Error(), "proto:")
 	require.Less(t, allocated(func() { _, _ = UnmarshalTraces(wire) }), uint64(1<<20))
-	text := deepJSON(1_300_000)
-	require.ErrorIs(t, CheckJSON(text), ErrTooDeep)
-	require.Less(t, allocated(func() { _ = CheckJSON(text) }), uint64(16<<10))
 }
 
 func allocated(f func()) uint64 {
@@ -181,44 +255,6 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
-}
-
-func deepJSON(levels int) []byte {
-	return []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"a","value":` + strings.Repeat(`{"arrayValue":{"values":[`, levels) +
-		`{"stringValue":"x"}` + strings.Repeat(`]}}`, levels) + `}]}]}]}]}`)
-}
-
-// What the door lets in as JSON is no deeper than what the decoder of protobuf reads, so whoever gets it next reads it too.
-func TestWhatTheDoorLetsInAsJSONIsReadAsProtobufEverywhere(t *testing.T) {
-	for name, fill := range shapes {
-		t.Run(name, func(t *testing.T) {
-			most := 0
-			for levels := range 60 {
-				text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(spans(fill, levels))
-				require.NoError(t, err)
-				if CheckJSON(text) != nil {
-					require.Equal(t, most, levels-1, "what is deeper is refused too")
-					break
-				}
-				most = levels
-				// As the body of a log record becomes an attribute, or an attribute becomes a member of a map.
-				wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(spans(fill, levels+1))
-				require.NoError(t, err)
-				_, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(wire)
-				require.NoError(t, err)
-			}
-			require.GreaterOrEqual(t, most, 28)
-		})
-	}
-}
-
-func TestBracketsOfStringsDoNotCount(t *testing.T) {
-	text, err := json.Marshal(strings.Repeat(`[{"`, 1000))
-	require.NoError(t, err)
-	require.NoError(t, CheckJSON([]byte(`{"resourceSpans":[{"schemaUrl":`+string(text)+`}]}`)))
-	require.ErrorIs(t, CheckJSON([]byte(`{"resourceSpans":"\x[[["}`)), ErrMalformed)
-	require.ErrorIs(t, CheckJSON([]byte(`{"a":[}`)), ErrMalformed)
-	require.NoError(t, CheckJSON([]byte(`{}`)))
 }
 
 func FuzzUnmarshalTraces(f *testing.F) {
@@ -247,34 +283,5 @@ func FuzzUnmarshalTraces(f *testing.F) {
 		twice, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(again)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(once, twice))
-	})
-}
-
-func FuzzCheckJSON(f *testing.F) {
-	f.Add(deepJSON(3))
-	f.Add(deepJSON(60))
-	f.Add([]byte(`{"a":"\x","b":[[1.5e3,-0,null]]} []`))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		depth, deepest, inString := 0, 0, false
-		err := CheckJSON(doc)
-		if err != nil {
-			return
-		}
-		for i := 0; i < len(doc); i++ {
-			switch c := doc[i]; {
-			case inString && c == '\\':
-				i++
-			case c == '"':
-				inString = !inString
-			case inString:
-			case c == '{' || c == '[':
-				depth++
-				deepest = max(deepest, depth)
-			case c == '}' || c == ']':
-				depth--
-			}
-		}
-		require.LessOrEqual(t, deepest, JSON)
-		require.Zero(t, depth)
 	})
 }

@@ -36,13 +36,21 @@ func decodeJSON(data []byte) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.next(); err != nil {
+	if err := c.end(); err != nil {
 		return nil, err
 	}
-	if c.tok.Kind != jsonscan.End {
-		return nil, c.failErr(fmt.Errorf("%w: the end of the document expected at byte %d of the document", errSyntax, c.tok.Start))
-	}
 	return docs, nil
+}
+
+// end checks that nothing follows.
+func (c *checker) end() error {
+	if err := c.next(); err != nil {
+		return err
+	}
+	if c.tok.Kind != jsonscan.End {
+		return c.failErr(fmt.Errorf("%w: the end of the document expected at byte %d of the document", errSyntax, c.tok.Start))
+	}
+	return nil
 }
 
 // document reads the document that starts here. One that holds traces and logs gives two.
@@ -58,24 +66,10 @@ func (c *checker) document() ([]Document, error) {
 		empty = false
 		audit |= auditMembers[name]
 		d, ok := documents[name]
-		if name == "" {
-			c.edits = append(c.edits, edit{key.Start, key.End, hidden})
-		}
 		if ok {
 			seen[d.signal] = true
 		}
-		if d.field == nil {
-			return c.skip()
-		}
-		c.push(step{name: d.field.camel})
-		if err := c.next(); err != nil {
-			return err
-		}
-		if err := c.field(d.field); err != nil {
-			return err
-		}
-		c.pop()
-		return nil
+		return c.member(d.field, name, key)
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ import (
 )
 
 // maxDepth bounds how deep a document may nest, in JSON values or protobuf messages, before anything decodes it: a map in an attribute takes 4
-// values or 3 messages. The decoder recurses without a bound of its own, and a stack that runs over cannot be recovered from.
+// values or 3 messages. The decoder recurses without a bound of its own, and a stack that runs over cannot be recovered from. A bound on the
+// document alone is not enough: see CheckRequest.
 const maxDepth = 16 + 4*nesting.Stored
 
 // checker walks over one JSON document before the decoder sees it. It checks the grammar and, where the schema knows a member, its type,
@@ -30,6 +31,7 @@ type checker struct {
 	tok   jsonscan.Token // the current one; what reads a value begins at its first token and ends at its last
 	path  []step
 	edits []edit
+	depth int // how deep the document may nest
 }
 
 // step is a member name, or an index where name is empty.
@@ -76,10 +78,10 @@ func (c *checker) pop()        { c.path = c.path[:len(c.path)-1] }
 // next goes to the next token.
 func (c *checker) next() error {
 	switch c.tok = c.scan.Next(); {
-	case c.tok.Kind != jsonscan.Bad && c.scan.Depth() <= maxDepth:
+	case c.tok.Kind != jsonscan.Bad && c.scan.Depth() <= c.depth:
 		return nil
 	case c.tok.Kind != jsonscan.Bad:
-		return c.failErr(fmt.Errorf("%w: nested more than %d levels deep", ErrTooLarge, maxDepth))
+		return &Error{Err: fmt.Errorf("%w: %w: more than %d brackets are open at byte %d", ErrTooLarge, nesting.ErrTooDeep, c.depth, c.tok.Start)}
 	case c.tok.End >= len(c.doc):
 		return c.failErr(fmt.Errorf("%w: %s expected at the end", errSyntax, c.scan.Want()))
 	default:
@@ -126,8 +128,16 @@ func (c *checker) elements(visit func() error) error {
 // skip goes to the end of the next value, whatever it is.
 func (c *checker) skip() error {
 	for depth := c.scan.Depth(); ; {
-		if err := c.next(); err != nil || c.scan.Depth() == depth {
+		if err := c.next(); err != nil {
 			return err
+		}
+		if c.tok.Kind == jsonscan.Number {
+			if _, err := strconv.ParseFloat(c.doc[c.tok.Start:c.tok.End], 64); err != nil { // the decoder cannot pass over what no double holds
+				c.edits = append(c.edits, edit{c.tok.Start, c.tok.End, "0"})
+			}
+		}
+		if c.scan.Depth() == depth {
+			return nil
 		}
 	}
 }
@@ -144,7 +154,7 @@ func (c *checker) unquoted() string {
 
 func newChecker(doc []byte) *checker {
 	text := unsafe.String(unsafe.SliceData(doc), len(doc)) // for as long as the checker lives, nobody writes to it
-	return &checker{doc: text, raw: doc, scan: jsonscan.New(text, 0)}
+	return &checker{doc: text, raw: doc, scan: jsonscan.New(text, 0), depth: maxDepth}
 }
 
 // apply returns the document from one offset to another with the edits, which are within.

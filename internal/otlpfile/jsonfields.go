@@ -24,26 +24,28 @@ func (c *checker) object(m *message) error {
 	case !c.is("{"):
 		return c.fail("%s instead of an object", c.found())
 	}
-	return c.members(func(name string, key jsonscan.Token) error {
-		f := m.byName[name]
-		if name == "" {
-			c.edits = append(c.edits, edit{key.Start, key.End, hidden}) // the decoder takes an empty name for the end of the object
-		}
-		if f == nil {
-			return c.skip()
-		}
-		c.push(step{name: f.camel})
-		if err := c.next(); err != nil {
-			return err
-		}
-		if f.kind != kindMessage && f.kind != kindString && c.is("null") {
-			c.edits = append(c.edits, edit{key.Start, key.End, hidden})
-		} else if err := c.field(f); err != nil {
-			return err
-		}
-		c.pop()
-		return nil
-	})
+	return c.members(func(name string, key jsonscan.Token) error { return c.member(m.byName[name], name, key) })
+}
+
+// member checks a member of an object; f is nil for one that the schema does not know.
+func (c *checker) member(f *field, name string, key jsonscan.Token) error {
+	if name == "" {
+		c.edits = append(c.edits, edit{key.Start, key.End, hidden}) // the decoder takes an empty name for the end of the object
+	}
+	if f == nil {
+		return c.skip()
+	}
+	c.push(step{name: f.camel})
+	if err := c.next(); err != nil {
+		return err
+	}
+	if f.kind != kindMessage && f.kind != kindString && c.is("null") {
+		c.edits = append(c.edits, edit{key.Start, key.End, hidden})
+	} else if err := c.field(f); err != nil {
+		return err
+	}
+	c.pop()
+	return nil
 }
 
 func (c *checker) field(f *field) error {

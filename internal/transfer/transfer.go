@@ -22,9 +22,9 @@ import (
 
 // Options choose what is carried.
 type Options struct {
-	// Tenant and Area limit it; empty is all.
+	// Tenant and Areas limit it; empty is all.
 	Tenant string
-	Area   deck.Area
+	Areas  []deck.Area
 	// Wants chooses among the runs; nil is all. A trace goes as a whole when one of its runs is wanted. What is noted about other traces is left out then, except
 	// their tombstones, and so is the quarantine, where nothing is known of runs.
 	Wants func(*reel.Meta) bool
@@ -177,7 +177,7 @@ var errGone = errors.New("it was taken away meanwhile")
 
 // wants tells whether a location may be carried, as far as its key tells.
 func (c *carrier) wants(l deck.Location) bool {
-	return (c.o.Area == "" || l.Area == c.o.Area) && l.Of(c.o.Tenant)
+	return (len(c.o.Areas) == 0 || slices.Contains(c.o.Areas, l.Area)) && l.Of(c.o.Tenant)
 }
 
 // notes carries tombstones and flags.

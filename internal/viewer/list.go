@@ -139,7 +139,6 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	if v.Unread = found.Unread; v.Unread > 0 {
 		v.Error = timeline.OneLine(found.Cause.Error())
 	}
-	v.Query.Area = cmp.Or(string(found.Area), filter.AllAreas)
 	for i := range found.Runs {
 		v.Rows = append(v.Rows, newRow(&found.Runs[i]))
 		v.Several = v.Several || v.Rows[i].Area != v.Rows[0].Area

@@ -368,7 +368,7 @@ func TestTheListIsThatOfProduction(t *testing.T) {
 	for at, want := range map[string]struct {
 		runs   int
 		column bool
-	}{"/": {1, false}, "/?area=all": {2, true}, "/?area=replays": {1, false}, "/?where=" + url.QueryEscape("area <> 'joined'"): {2, true}} {
+	}{"/": {1, false}, "/?area=all": {2, true}, "/?area=replays": {1, false}, "/?area=&where=" + url.QueryEscape("replay_run_id = 'r-1'"): {1, false}, "/?where=" + url.QueryEscape("area <> 'joined'"): {2, true}} {
 		a := get(t, h, at)
 		if n := strings.Count(a.body, `<tr><td><a href="/run/`); n != want.runs || strings.Contains(a.body, `<th scope="col">Area</th>`) != want.column {
 			t.Errorf("%s: %d runs\n%s", at, n, a.body)

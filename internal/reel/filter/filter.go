@@ -24,25 +24,28 @@ type Filter struct {
 	Since, Until string   // when the run started: a time, a day, or an age such as 7d
 	Area         string   // AllAreas, "", or one of deck.Areas
 	Tenant       string
-	// Listed is for lists of runs and their sums: without Area they are those of production, and the replays of a run are not counted as runs.
-	// A condition on an area, or on what only replays have, leaves it to the condition.
+	// Listed is for lists of runs and their sums: without Area they are those of production. A condition on an area, or on what only
+	// replays have, leaves it to the condition.
 	Listed bool
 
 	equal   []reel.Equal
 	columns []string // that tests look at
 	tests   []func(*reel.Meta) bool
-	area    deck.Area // "" is all
+	areas   []deck.Area // nil is all
 }
 
 // AllAreas is the Area of whoever wants the runs of all.
 const AllAreas = "all"
+
+// production are the areas in which runs of production lie. The traces of a joined run need no tapes of their own: it may be all that shows them.
+var production = []deck.Area{deck.AreaRuns, deck.AreaJoined}
 
 // ofReplays are the columns that tell replays from production.
 var ofReplays = []string{"area", "replay_of", "replay_run_id"}
 
 // Check reads the filter; ages count from now. Its errors name the field as a flag.
 func (f *Filter) Check(now time.Time) error {
-	f.equal, f.columns, f.tests, f.area = nil, nil, nil, deck.Area(f.Area)
+	f.equal, f.columns, f.tests, f.areas = nil, nil, nil, nil
 	for _, text := range f.Is {
 		column, want, ok := strings.Cut(text, "=")
 		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
@@ -65,12 +68,14 @@ func (f *Filter) Check(now time.Time) error {
 		f.tests = append(f.tests, c.Match)
 	}
 	switch {
-	case f.Area == AllAreas, f.Area == "" && f.Listed && f.asksFor(ofReplays):
-		f.area = ""
-	case f.Area == "" && f.Listed:
-		f.area = deck.AreaRuns
-	case f.Area != "" && !slices.Contains(deck.Areas(), f.area):
-		return fmt.Errorf("--area must be runs, joined, replays, undecided or all, not %q", f.Area)
+	case f.Area == AllAreas:
+	case f.Area != "":
+		f.areas = []deck.Area{deck.Area(f.Area)}
+		if !slices.Contains(deck.Areas(), f.areas[0]) {
+			return fmt.Errorf("--area must be runs, joined, replays, undecided or all, not %q", f.Area)
+		}
+	case f.Listed && !f.asksFor(ofReplays):
+		f.areas = production
 	}
 	for i, text := range []string{f.Since, f.Until} {
 		if text == "" {
@@ -93,8 +98,8 @@ func (f *Filter) asksFor(columns []string) bool {
 		slices.ContainsFunc(f.equal, func(e reel.Equal) bool { return slices.Contains(columns, e.Column) })
 }
 
-// InArea is the area whose runs are taken, "" if they are those of all. The filter is checked.
-func (f *Filter) InArea() deck.Area { return f.area }
+// Areas are those whose runs are taken, nil for all. The filter is checked.
+func (f *Filter) Areas() []deck.Area { return f.areas }
 
 // knownCode refuses what is the code of no finding: no run has it, which would look like good news.
 func knownCode(want string) error {
@@ -151,8 +156,10 @@ func (f *Filter) is(column, want string) {
 // Query is a query for the runs that the filter takes. The filter is checked.
 func (f *Filter) Query(q view.Query) view.Query {
 	q.Equal, q.Filter = f.equal, f.columns
-	if f.area != "" || f.Tenant != "" {
-		q.Want = func(l deck.Location) bool { return (f.area == "" || l.Area == f.area) && l.Of(f.Tenant) }
+	if f.areas != nil || f.Tenant != "" {
+		q.Want = func(l deck.Location) bool {
+			return (f.areas == nil || slices.Contains(f.areas, l.Area)) && l.Of(f.Tenant)
+		}
 	}
 	if len(f.tests) > 0 {
 		q.Test = func(m *reel.Meta) bool {

@@ -4,9 +4,12 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
 func TestWhenIsATimeOrAnAge(t *testing.T) {
@@ -27,24 +30,26 @@ func TestWhenIsATimeOrAnAge(t *testing.T) {
 }
 
 func TestListsAreOfProductionUnlessAreasAreAskedFor(t *testing.T) {
+	all, runs, production := []deck.Area(nil), []deck.Area{deck.AreaRuns}, []deck.Area{deck.AreaRuns, deck.AreaJoined}
 	for name, c := range map[string]struct {
 		filter Filter
-		want   string
+		want   []deck.Area
 	}{
-		"nothing is said":       {Filter{Listed: true}, "runs"},
-		"no list":               {Filter{}, ""},
-		"an area":               {Filter{Listed: true, Area: "replays"}, "replays"},
-		"all areas":             {Filter{Listed: true, Area: AllAreas}, ""},
-		"a column":              {Filter{Listed: true, Is: []string{"status=ok"}, Where: "tool_calls > 2"}, "runs"},
-		"an area in a column":   {Filter{Listed: true, Is: []string{"area=replays"}}, ""},
-		"replays of a run":      {Filter{Listed: true, Is: []string{"replay_of=x"}}, ""},
-		"a condition":           {Filter{Listed: true, Where: "status = 'ok' AND area = 'replays'"}, ""},
-		"a condition, replays":  {Filter{Listed: true, Where: "replay_of IS NOT NULL OR replay_run_id = 'x'"}, ""},
-		"an area over all that": {Filter{Listed: true, Area: "runs", Where: "area <> 'x'"}, "runs"},
+		"nothing is said":       {Filter{Listed: true}, production},
+		"no list":               {Filter{}, all},
+		"an area":               {Filter{Listed: true, Area: "replays"}, []deck.Area{deck.AreaReplays}},
+		"an area, no list":      {Filter{Area: "runs"}, runs},
+		"all areas":             {Filter{Listed: true, Area: AllAreas}, all},
+		"a column":              {Filter{Listed: true, Is: []string{"status=ok"}, Where: "tool_calls > 2"}, production},
+		"an area in a column":   {Filter{Listed: true, Is: []string{"area=replays"}}, all},
+		"replays of a run":      {Filter{Listed: true, Is: []string{"replay_of=x"}}, all},
+		"a condition":           {Filter{Listed: true, Where: "status = 'ok' AND area = 'replays'"}, all},
+		"a condition, replays":  {Filter{Listed: true, Where: "replay_of IS NOT NULL OR replay_run_id = 'x'"}, all},
+		"an area over all that": {Filter{Listed: true, Area: "runs", Where: "area <> 'x'"}, runs},
 	} {
 		for range 2 { // a filter is checked again when ages have moved
-			if err := c.filter.Check(time.Now()); err != nil || string(c.filter.InArea()) != c.want {
-				t.Errorf("%s: %q, %v", name, c.filter.InArea(), err)
+			if err := c.filter.Check(time.Now()); err != nil || !slices.Equal(c.filter.Areas(), c.want) {
+				t.Errorf("%s: %q, %v", name, c.filter.Areas(), err)
 			}
 		}
 	}
