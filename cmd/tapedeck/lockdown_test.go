@@ -437,7 +437,8 @@ func TestTheReportSaysWhatIsEnforced(t *testing.T) {
 	}
 }
 
-// withoutSeccomp makes this process one on a kernel that has no filters of system calls, by one that refuses others.
+// withoutSeccomp makes this process one on a kernel that has no filters of system calls, by one that refuses
+// others.
 func withoutSeccomp(t *testing.T) {
 	t.Helper()
 	code := []unix.SockFilter{

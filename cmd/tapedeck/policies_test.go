@@ -108,7 +108,8 @@ func TestACandidateModelIsAskedAndTheToolsAreThoseOfTheTape(t *testing.T) {
 	}
 }
 
-// An agent that asks in every protocol, at addresses of its own choice, brings an endpoint neither the keys of others nor its path.
+// An agent that asks in every protocol, at addresses of its own choice, brings an endpoint neither the keys
+// of others nor its path.
 func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
 	url := recordedAgent(t)
 	var mu sync.Mutex
@@ -152,7 +153,8 @@ func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestTheModelThatWasToChangeIsNoDifference: the agent says which model it asked, and that is another one on purpose.
+// TestTheModelThatWasToChangeIsNoDifference: the agent says which model it asked, and that is another one on
+// purpose.
 func TestTheModelThatWasToChangeIsNoDifference(t *testing.T) {
 	url := recordedAgent(t)
 	t.Setenv(modelVariable, "newer")

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditrelay passes the audit stream of an agent on to a collector: lines that come on a pipe, a Unix socket or over local HTTP leave as
-// log records of OTLP, byte for byte and in order. An agent of Forge writes such a stream and no OTLP.
+// Package auditrelay passes the audit stream of an agent on to a collector: lines that come on a pipe, a Unix
+// socket or over local HTTP leave as log records of OTLP, byte for byte and in order. An agent of Forge
+// writes such a stream and no OTLP.
 package auditrelay
 
 import (
@@ -28,8 +29,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// Bounds of what is held: bytes of a line, of all lines that wait, and of one request to the collector; lines of one request; connections and
-// requests at once.
+// Bounds of what is held: bytes of a line, of all lines that wait, and of one request to the collector; lines
+// of one request; connections and requests at once.
 const (
 	MaxLine      = 1 << 20
 	maxWaiting   = 64 << 20
@@ -90,7 +91,8 @@ func New(c Config) *Relay {
 	}
 }
 
-// Run takes lines in with a source until it returns, and passes them on. It returns when all are delivered, or Drain is over.
+// Run takes lines in with a source until it returns, and passes them on. It returns when all are delivered,
+// or Drain is over.
 func (r *Relay) Run(ctx context.Context, source func(context.Context) error) (Counts, error) {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -129,8 +131,9 @@ func IsRecord(text []byte) (at time.Time, ok bool) {
 	return at, true
 }
 
-// Pipe returns a source that reads one stream until it ends; after the context, no longer than Drain. Where too much waits, it reads no more,
-// and the writer of the pipe waits. Lines that are no records go to other, with their ends: the stderr of an agent holds a banner too.
+// Pipe returns a source that reads one stream until it ends; after the context, no longer than Drain. Where
+// too much waits, it reads no more, and the writer of the pipe waits. Lines that are no records go to other,
+// with their ends: the stderr of an agent holds a banner too.
 func (r *Relay) Pipe(in io.Reader, other io.Writer) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ended := make(chan error, 1)
@@ -257,8 +260,8 @@ func (r *Relay) Socket(listener net.Listener) func(context.Context) error {
 	}
 }
 
-// HTTP returns a source that takes POSTs until the context ends, each of one or more lines. All are one stream. Where too much waits, it
-// answers with status 503.
+// HTTP returns a source that takes POSTs until the context ends, each of one or more lines. All are one
+// stream. Where too much waits, it answers with status 503.
 func (r *Relay) HTTP(listener net.Listener) func(context.Context) error {
 	return func(ctx context.Context) error {
 		server := &http.Server{Handler: r.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
@@ -328,7 +331,8 @@ func (r *Relay) handler() http.Handler {
 	})
 }
 
-// send passes on what waits: one request after the other, each of one stream. A request is repeated until the collector has it.
+// send passes on what waits: one request after the other, each of one stream. A request is repeated until the
+// collector has it.
 func (r *Relay) send(ctx context.Context) {
 	for {
 		batch, ended := r.next()
@@ -366,7 +370,8 @@ func (r *Relay) next() (batch []line, ended bool) {
 	return batch, r.ended
 }
 
-// request is what the collector gets. Equal lines make equal requests, so that what is delivered twice can be recognised.
+// request is what the collector gets. Equal lines make equal requests, so that what is delivered twice can be
+// recognised.
 func (r *Relay) request(batch []line) ([]byte, error) {
 	logs := plog.NewLogs()
 	rl := logs.ResourceLogs().AppendEmpty()
@@ -391,7 +396,8 @@ func (r *Relay) request(batch []line) ([]byte, error) {
 // errRefused is a request that will not be taken however often it comes.
 var errRefused = errors.New("the collector refuses audit records")
 
-// deliver sends a request until the collector has answered it. It returns how many of its records are lost, and why.
+// deliver sends a request until the collector has answered it. It returns how many of its records are lost,
+// and why.
 func (r *Relay) deliver(ctx context.Context, batch []line) (refused int, err error) {
 	body, err := r.request(batch)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// asUsers runs the test that calls it once for each user that can be had, in a session with a terminal, and reports whether this is such a run.
-// That terminal is the file with number 0.
+// asUsers runs the test that calls it once for each user that can be had, in a session with a terminal, and
+// reports whether this is such a run. That terminal is the file with number 0.
 func asUsers(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(userVariable) != "" {
@@ -118,7 +118,8 @@ func openTerminal() (terminal, other *os.File, err error) {
 	return terminal, other, err
 }
 
-// caged runs this binary as a command in a cage and returns what it found there, by name, and what was enforced.
+// caged runs this binary as a command in a cage and returns what it found there, by name, and what was
+// enforced.
 func caged(t *testing.T, what string, env ...string) (found map[string]string, e Enforced) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -476,7 +477,8 @@ func TestNamespacesInsideUndoNothing(t *testing.T) {
 	}
 }
 
-// TestTheSandboxesOfProgramsWorkInside runs real ones, as a user who is not root: as root they refuse, or are no sandbox.
+// TestTheSandboxesOfProgramsWorkInside runs real ones, as a user who is not root: as root they refuse, or are
+// no sandbox.
 func TestTheSandboxesOfProgramsWorkInside(t *testing.T) {
 	if !asUsers(t) || os.Getuid() == 0 {
 		return
@@ -518,7 +520,8 @@ func TestWhatProgramsNeedWorksInside(t *testing.T) {
 	}
 }
 
-// TestTheCommandHasNothingOfTheProgramOutside looks at capabilities, the session, files that are left open and the environment.
+// TestTheCommandHasNothingOfTheProgramOutside looks at capabilities, the session, files that are left open
+// and the environment.
 func TestTheCommandHasNothingOfTheProgramOutside(t *testing.T) {
 	if !asUsers(t) {
 		return
@@ -575,8 +578,8 @@ func TestTheFirstProcessHasNoEnvironment(t *testing.T) {
 	}
 }
 
-// exit42 is a program for the 32-bit ABI of amd64 that ends with code 42, or crashes where it may not: one segment, mov eax, 1; mov ebx, 42;
-// int 0x80; ud2.
+// exit42 is a program for the 32-bit ABI of amd64 that ends with code 42, or crashes where it may not: one
+// segment, mov eax, 1; mov ebx, 42; int 0x80; ud2.
 var exit42 = append(elf32(), 0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80, 0x0f, 0x0b)
 
 func elf32() []byte {
@@ -670,7 +673,8 @@ func TestWhatCannotBeHadIsNotClaimed(t *testing.T) {
 	}
 }
 
-// TestTheFilterDecides runs the filter by itself, for each architecture with the numbers of the one that this is built for.
+// TestTheFilterDecides runs the filter by itself, for each architecture with the numbers of the one that this
+// is built for.
 func TestTheFilterDecides(t *testing.T) {
 	const allow, eperm, enosys = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	for goarch, arch := range auditArch {

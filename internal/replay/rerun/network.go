@@ -42,7 +42,8 @@ type Shutting struct {
 	Shut    Shut   `json:"shut"`
 	Promise string `json:"promise"`
 	Why     string `json:"why,omitempty"` // it is shut less than a namespace does it
-	// Enforced names what holds for the command in a namespace, NotEnforced what could not be had there, and why.
+	// Enforced names what holds for the command in a namespace, NotEnforced what could not be had there, and
+	// why.
 	Enforced    []string       `json:"enforced,omitempty"`
 	NotEnforced []string       `json:"not_enforced,omitempty"`
 	Allowed     []string       `json:"allowed,omitempty"`

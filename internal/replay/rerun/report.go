@@ -46,7 +46,8 @@ type ToolCall struct {
 	Layer   Layer  `json:"layer"`
 	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
 	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
-	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither is a live call.
+	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither
+	// is a live call.
 	Outcome oracle.Outcome `json:"outcome,omitempty"`
 }
 
