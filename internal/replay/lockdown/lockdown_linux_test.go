@@ -6,6 +6,7 @@ package lockdown
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,9 +29,10 @@ import (
 )
 
 const (
-	probeVariable = "TAPEDECK_TEST_PROBE" // what the test binary does as the command in a cage
-	userVariable  = "TAPEDECK_TEST_USER"  // the test runs as this user, on a terminal
-	placeVariable = "TAPEDECK_TEST_PLACE"
+	probeVariable  = "TAPEDECK_TEST_PROBE" // what the test binary does as the command in a cage
+	userVariable   = "TAPEDECK_TEST_USER"  // the test runs as this user, on a terminal
+	placeVariable  = "TAPEDECK_TEST_PLACE"
+	socketVariable = "TAPEDECK_TEST_SOCKET"
 )
 
 func TestMain(m *testing.M) {
@@ -91,6 +93,17 @@ func openDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
+}
+
+// listening is the address of a Unix socket at which this process listens.
+func listening(t *testing.T, address string) string {
+	t.Helper()
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return address
 }
 
 // newTerminal makes a pseudo-terminal and returns both its ends.
@@ -268,6 +281,15 @@ func waysOut() map[string]string {
 	_, err = os.Readlink("/proc/1/fd/3")
 	found["files of the first process"] = name(err)
 	found["trace the first process"] = name(unix.PtraceSeize(1))
+	b := make([]byte, 1)
+	_, err = unix.ProcessVMReadv(1, []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
+	found["read the first process"] = name(err)
+	if first, err := unix.PidfdOpen(1, 0); err == nil {
+		_, err = unix.PidfdGetfd(first, 3, 0)
+		found["take a file of the first process"] = name(err)
+	}
+	_, err = net.Dial("unix", os.Getenv(socketVariable))
+	found["an abstract Unix socket of outside"] = name(err)
 	// Rights of root.
 	found["file of another user"] = name(unix.Access("/etc/shadow", unix.R_OK|unix.W_OK)) // says what the real user may, with capabilities
 	found["chown"] = name(os.Chown(os.Getenv("OWN_FILE"), 12345, -1))
@@ -292,7 +314,7 @@ func nest() (found map[string]string) {
 	cmd.Env = append(os.Environ(), probeVariable+"=nested")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH},
 	}
 	if os.Getuid() != 0 { // no namespace within has the root of this one
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = only, only
@@ -340,6 +362,13 @@ func nested() map[string]string {
 	}
 	_, err := os.OpenFile(os.Getenv(placeVariable), os.O_RDWR|unix.O_NOCTTY, 0)
 	found["a terminal of outside"] = name(err)
+	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, os.TempDir(), 0); err == nil {
+		root, err := os.Open("/")
+		if err == nil {
+			_, err = unix.OpenByHandleAt(int(root.Fd()), handle, unix.O_RDONLY)
+		}
+		found["open by handle"] = name(err)
+	}
 	_, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 	found["vsock"] = name(err)
 	_, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
@@ -376,6 +405,8 @@ func needs() map[string]string {
 	session.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	found["a session"] = name(session.Run())
 	found["a setting of its own process"] = name(os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600))
+	_, err = net.Dial("unix", os.Getenv(socketVariable)) // no promise: docs/replay.md says so
+	found["a Unix socket in the file system"] = name(err)
 	found["a file"] = name(os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
 	found["rules of its own"] = name(unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&unix.SockFprog{
 		Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET, K: unix.SECCOMP_RET_ALLOW},
@@ -422,10 +453,11 @@ func TestEveryWayOutIsRefused(t *testing.T) {
 	if err := os.WriteFile(own, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found, _ := caged(t, "ways", placeVariable+"="+terminal, "OWN_FILE="+own)
+	found, _ := caged(t, "ways", placeVariable+"="+terminal, "OWN_FILE="+own, socketVariable+"="+listening(t, "@tapedeck-"+rand.Text()))
 	want := map[string]string{
 		"the terminal of the session": "ENXIO", "a terminal of outside": "ENOENT", "output is a terminal": "ENOTTY", "clone3": "ENOSYS",
 		"environment of the first process": "EACCES", "memory of the first process": "EACCES", "files of the first process": "EACCES", "file of another user": "EACCES",
+		"an abstract Unix socket of outside": "ECONNREFUSED",
 	}
 	readOnly := "EROFS"
 	if os.Getuid() == 0 {
@@ -509,7 +541,7 @@ func TestWhatProgramsNeedWorksInside(t *testing.T) {
 	if !asUsers(t) {
 		return
 	}
-	found, _ := caged(t, "needs", "TMPDIR="+t.TempDir())
+	found, _ := caged(t, "needs", "TMPDIR="+t.TempDir(), socketVariable+"="+listening(t, filepath.Join(openDir(t), "s")))
 	for what, got := range found {
 		if got != "" {
 			t.Errorf("%s: %s", what, got)

@@ -29,7 +29,7 @@ const (
 
 // promise is what each way holds, for reports.
 var promise = map[Shut]string{
-	ShutNamespace: "nothing left the machine but to declared hosts",
+	ShutNamespace: "nothing left the machine over a network but to declared hosts; files and Unix sockets were within reach",
 	ShutProxy:     "only what uses the proxy of HTTP_PROXY and HTTPS_PROXY was held back; anything else could get out",
 	ShutNot:       "the network was open",
 }
