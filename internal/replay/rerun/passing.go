@@ -37,10 +37,11 @@ var passing = strings.Fields(`
 	OPENAI_* AZURE_OPENAI_* ANTHROPIC_* GEMINI_* AWS_REGION AWS_DEFAULT_REGION GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION`)
 
 // secretName is what names of secrets hold. Headers are where OTLP and SDKs have keys.
-var secretName = regexp.MustCompile(`KEY|TOKEN|SECRET|PASSW|CREDENTIAL|COOKIE|_HEADERS$`)
+var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|COOKIE|HEADER|AUTH([^A-Z]|$)`)
 
-// userinfo is a name and a password in an address.
-var userinfo = regexp.MustCompile(`://[^/?#\s@]*:[^/?#\s@]*@`)
+// secretValue is a user in an address, also of a proxy without a scheme, and a setting within a value, such as
+// -Dapp.password=… or ?api-key=….
+var secretValue = regexp.MustCompile(`(?i)://[^/?#\s@]*@|^[^/?#\s@]*:[^/?#\s@]*@|(PASS(WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|CREDENTIALS?|(API|ACCESS)[-_.]?KEY)=`)
 
 // Own are the variables that hold secrets of this program. No pattern passes one on.
 var Own = []string{RedactionKeyVariable, OracleTokenVariable}
@@ -109,7 +110,7 @@ func (c Choice) Replay(environ []string) (passed, withheld []string) {
 }
 
 func passes(name, value string) bool {
-	if userinfo.MatchString(value) {
+	if secretValue.MatchString(value) {
 		return false
 	}
 	return slices.ContainsFunc(passing, func(p string) bool {
