@@ -153,6 +153,25 @@ func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
 	}
 }
 
+// Who is asked beside the agent gets the key of that endpoint alone, too.
+func TestAJudgeGetsTheKeyOfItsEndpoint(t *testing.T) {
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"} {
+		t.Setenv(name, "key-of-"+name)
+	}
+	for _, c := range [][3]string{
+		{"", "", "OPENAI_API_KEY"},
+		{"https://api.anthropic.com/v1", "", "ANTHROPIC_API_KEY"},
+		{"", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"},
+		{"http://gateway.test/v1", "https://api.anthropic.com/v1", "OPENAI_API_KEY"},
+	} {
+		t.Setenv("OPENAI_BASE_URL", c[1])
+		j, err := (&experimentFlags{judgeURL: c[0], rubric: "policies.go", votes: 1}).judge(nil)
+		if err != nil || j.Key != "key-of-"+c[2] {
+			t.Errorf("%q: %+v, %v", c, j, err)
+		}
+	}
+}
+
 // TestTheModelThatWasToChangeIsNoDifference: the agent says which model it asked, and that is another one on
 // purpose.
 func TestTheModelThatWasToChangeIsNoDifference(t *testing.T) {
