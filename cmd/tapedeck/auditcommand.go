@@ -42,10 +42,10 @@ The stream comes on stdin, with --listen unix:PATH from a Unix socket
 stderr. --replay-run-id tags all records as those of a replay: run one tapedeck
 audit for each process.
 
-A request is repeated until the collector has it. Up to 64 MiB wait; then stdin is
-read no further, and records of a socket or over HTTP are refused, which the agent
-counts itself. The command ends with its input or when it is interrupted, and prints
-how many records were forwarded and lost.
+A request is repeated until the collector has it, or refuses it for good. Up to 64 MiB
+wait; then stdin and the socket are read no further, and a POST gets status 503. The
+command ends with its input or when it is interrupted, and prints how many records
+were forwarded and lost.
 
 The exit code is 0 if all were forwarded, 1 if some were lost, 2 if the command
 could not start.`,

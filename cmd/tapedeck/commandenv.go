@@ -45,8 +45,9 @@ var credentials = map[string][]string{
 	},
 }
 
-// program is the environment of a program that is no replay: a recorded agent, a runner, a scorer, a check. It lacks secrets of this program, and
-// of these are the keys of the stores in which the decks lie; withheld names those.
+// program is the environment of a program that is no replay: a recorded agent, a runner, a scorer, a check.
+// It lacks secrets of this program, and of these are the keys of the stores in which the decks lie; withheld
+// names those.
 func (f *envFlags) program(decks ...string) (environ, withheld []string) {
 	var secrets []string
 	for _, address := range decks {

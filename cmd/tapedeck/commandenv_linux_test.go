@@ -23,10 +23,12 @@ var secretsHere = map[string]string{
 	"CLERK_MODE": "clerk-fast", "CLERK_STYLE": "clerk-terse", "PYTHONHASHSEED": "7", "LC_TIME": "C",
 }
 
-// looking is a command that tells what it was given, what its parent was given, and whether it may read the memory of its parent.
+// looking is a command that tells what it was given, what its parent was given, and whether it may read the
+// memory of its parent.
 const looking = `env; tr '\0' '\n' < /proc/$PPID/environ; (: < /proc/$PPID/mem) && echo memory "is open"; exit 3`
 
-// asUsers runs the program, whose command looks, with the secrets in its environment, as each user that can be had. It returns what the command told.
+// asUsers runs the program, whose command looks, with the secrets in its environment, as each user that can
+// be had. It returns what the command told.
 func asUsers(t *testing.T, args func(home string) []string, told func(home, output string) string, check func(t *testing.T, root bool, told string)) {
 	t.Helper()
 	users := map[string]*syscall.Credential{"this user": nil}
@@ -133,7 +135,8 @@ func TestVariablesArePassedOnByNameAndByPattern(t *testing.T) {
 	}
 }
 
-// What is no replay gets the environment: an agent that is recorded has its keys. It gets no secret of ours, and cannot take one.
+// What is no replay gets the environment: an agent that is recorded has its keys. It gets no secret of ours,
+// and cannot take one.
 func TestAProgramThatIsNoReplayGetsAllButOurOwnSecrets(t *testing.T) {
 	told := func(file string) func(home, _ string) string {
 		return func(home, _ string) string {
@@ -174,7 +177,8 @@ func TestAProgramThatIsNoReplayGetsAllButOurOwnSecrets(t *testing.T) {
 	}
 }
 
-// The keys of the store of a deck are ours where a deck lies in one. A program that has the same store can be given them.
+// The keys of the store of a deck are ours where a deck lies in one. A program that has the same store can be
+// given them.
 func TestTheKeysOfTheDeckAreOurs(t *testing.T) {
 	for variable, value := range secretsHere {
 		t.Setenv(variable, value)

@@ -235,7 +235,8 @@ func TestDeriveReportsWhatItRefusesAndWritesTheRest(t *testing.T) {
 	}
 }
 
-// A record without a trace id that names its run is in the tape of that run. What is said to be left out is the rest.
+// A record without a trace id that names its run is in the tape of that run. What is said to be left out is
+// the rest.
 func TestDeriveSaysOfRecordsWithoutATraceOnlyWhatItLeavesOut(t *testing.T) {
 	const record = `{"attributes":[%s{"key":"event.name","value":{"stringValue":%q}},{"key":"prompt","value":{"stringValue":"How many?"}}],"timeUnixNano":"1790000000001000000"}`
 	const run = `{"key":"session.id","value":{"stringValue":"s"}},{"key":"prompt.id","value":{"stringValue":"p"}},`

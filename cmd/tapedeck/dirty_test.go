@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// TestATapeWithSecretsIsSaidToHoldThem where it is shown, and does not leave unless that is asked for. One that was redacted is shown as ever.
+// TestATapeWithSecretsIsSaidToHoldThem where it is shown, and does not leave unless that is asked for. One
+// that was redacted is shown as ever.
 func TestATapeWithSecretsIsSaidToHoldThem(t *testing.T) {
 	telemetry := plantedRuns + "genkit/secrets.otlp.json"
 	_, secrets := plantedSecrets(t)
@@ -81,7 +82,8 @@ func TestATapeWithSecretsIsSaidToHoldThem(t *testing.T) {
 	}
 }
 
-// A tape that somebody hands over is searched whatever it says of its redaction: it has entered no deck through the gate.
+// A tape that somebody hands over is searched whatever it says of its redaction: it has entered no deck
+// through the gate.
 func TestAFileIsNotTrustedForWhatItSaysOfItsRedaction(t *testing.T) {
 	got := tapedeck(t, "derive", forge, "--to", t.TempDir(), "--redact-key-file", write(t, "key", "0123456789abcdefghijklmnopqrstuv"))
 	if got.code != exitOK {

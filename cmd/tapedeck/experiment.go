@@ -13,6 +13,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -211,7 +212,7 @@ experiment that could not be run.`,
 func (f *experimentFlags) addScorers(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, structural, semantic, tools, judge or exec:COMMAND (repeatable); the first decides")
-	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $"+judgeKeyVariable)
+	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $OPENAI_API_KEY, or that of a known provider")
 	flags.StringVar(&f.judgeURL, "judge-url", "", "where it is asked (default $OPENAI_BASE_URL, else OpenAI)")
 	flags.StringVar(&f.rubric, "rubric", "", "the file that says to --scorer judge what a good answer is")
 	flags.IntVar(&f.votes, "votes", 1, "how often --scorer judge is asked for an answer: the median counts; an odd number")
@@ -318,22 +319,31 @@ func (f *experimentFlags) scorer(name string, redact func(string) string) (exper
 	if name != "judge" {
 		return experiment.ParseScorer(name, f.scoreTime, f.environ())
 	}
+	judge, err := f.judge(redact)
+	if err != nil {
+		return experiment.Scorer{}, err
+	}
+	return judge.Scorer()
+}
+
+// judge makes the judge. Its endpoint gets the key that any other one of these models would get.
+func (f *experimentFlags) judge(redact func(string) string) (*experiment.Judge, error) {
 	rubric, err := readBounded(f.rubric, maxPrompt)
 	if f.rubric == "" {
 		err = errors.New("it is not given")
 	}
 	if err != nil {
-		return experiment.Scorer{}, fmt.Errorf("--rubric: %w", err)
+		return nil, fmt.Errorf("--rubric: %w", err)
 	}
-	judge := experiment.Judge{
-		URL: cmp.Or(f.judgeURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), Model: f.judgeModel, Key: os.Getenv(judgeKeyVariable), Rubric: string(rubric), Votes: f.votes,
-		Client: &http.Client{Timeout: f.scoreTime}, Redact: redact,
+	address := cmp.Or(f.judgeURL, os.Getenv("OPENAI_BASE_URL"), defaultModels)
+	endpoint, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("--judge-url: it is no URL")
 	}
-	return judge.Scorer()
+	return &experiment.Judge{
+		URL: address, Model: f.judgeModel, Key: chatKey(endpoint), Rubric: string(rubric), Votes: f.votes, Client: &http.Client{Timeout: f.scoreTime}, Redact: redact,
+	}, nil
 }
-
-// judgeKeyVariable holds the key of the judge.
-const judgeKeyVariable = "OPENAI_API_KEY"
 
 // parseChanges reads changes. override is the oracle file that one of them names.
 func parseChanges(changes []string) (c experiment.Change, override string, err error) {

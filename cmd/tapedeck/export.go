@@ -209,7 +209,8 @@ func (e *dirtyTape) Error() string {
 	return fmt.Sprintf("%s: not written: %s; --allow-dirty writes it all the same", e.at, e.exposed)
 }
 
-// load reads a tape, and what its deck knows of the run beside it. A *dirtyTape is an error unless it is allowed.
+// load reads a tape, and what its deck knows of the run beside it. A *dirtyTape is an error unless it is
+// allowed.
 func (f *exportFlags) load(ctx context.Context, format *interop.Format, at replay.Location) (t *tape.Tape, o interop.Options, err error) {
 	o = f.options
 	t, data, err := f.Open(ctx, &at)

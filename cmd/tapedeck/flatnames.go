@@ -32,8 +32,8 @@ type flatFile struct {
 	used   bool // by this call
 }
 
-// newFlatNames reads which names of a folder are taken. It reads every file of the folder if the format numbers runs. home says that the folder
-// is the one where the other tool looks.
+// newFlatNames reads which names of a folder are taken. It reads every file of the folder if the format
+// numbers runs. home says that the folder is the one where the other tool looks.
 func newFlatNames(ctx context.Context, store deck.Store, format *interop.Format, home bool) (*flatNames, error) {
 	f := &flatNames{format: format, home: home, taken: map[string]*flatFile{}, byRun: map[string][]*flatFile{}, next: map[string]int{}}
 	if format.Numbered == nil {

@@ -122,7 +122,8 @@ func TestAnotherFileAndAnotherModelAnswerForge(t *testing.T) {
 	}
 }
 
-// TestADeckServerAnswersForge: with every form of its URL, and asked for the run of the source where the URL names none.
+// TestADeckServerAnswersForge: with every form of its URL, and asked for the run of the source where the URL
+// names none.
 func TestADeckServerAnswersForge(t *testing.T) {
 	dir, _ := newDeck(t)
 	s := startServer(t, "--oracle", dir)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"time"
 
@@ -44,7 +43,7 @@ func (r *replaying) modelOnly(ctx context.Context, f *modelOnlyFlags, level comp
 	if len(f.ask) == 0 {
 		return errors.New("--model-only needs --ask MODEL")
 	}
-	o := modelonly.Options{Key: func(endpoint *url.URL) string { return keyFor(endpoint, "openai-chat") }, Timeout: f.timeout}
+	o := modelonly.Options{Key: chatKey, Timeout: f.timeout}
 	for _, text := range f.ask {
 		e, err := modelonly.ParseEndpoint(text, cmp.Or(os.Getenv("OPENAI_BASE_URL"), defaultModels))
 		if err != nil {

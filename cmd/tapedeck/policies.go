@@ -70,6 +70,9 @@ func (f *rerunFlags) key(endpoint *url.URL, api string) string {
 	return keyFor(endpoint, api)
 }
 
+// chatKey is the key for an endpoint of OpenAI's chat completions.
+func chatKey(endpoint *url.URL) string { return keyFor(endpoint, "openai-chat") }
+
 // keyFor is the key that the environment holds for an endpoint.
 func keyFor(endpoint *url.URL, api string) string {
 	for _, name := range modelstub.KeyVariables(endpoint, api) {

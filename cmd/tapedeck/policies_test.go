@@ -108,7 +108,8 @@ func TestACandidateModelIsAskedAndTheToolsAreThoseOfTheTape(t *testing.T) {
 	}
 }
 
-// An agent that asks in every protocol, at addresses of its own choice, brings an endpoint neither the keys of others nor its path.
+// An agent that asks in every protocol, at addresses of its own choice, brings an endpoint neither the keys
+// of others nor its path.
 func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
 	url := recordedAgent(t)
 	var mu sync.Mutex
@@ -152,7 +153,27 @@ func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestTheModelThatWasToChangeIsNoDifference: the agent says which model it asked, and that is another one on purpose.
+// Who is asked beside the agent gets the key of that endpoint alone, too.
+func TestAJudgeGetsTheKeyOfItsEndpoint(t *testing.T) {
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"} {
+		t.Setenv(name, "key-of-"+name)
+	}
+	for _, c := range [][3]string{
+		{"", "", "OPENAI_API_KEY"},
+		{"https://api.anthropic.com/v1", "", "ANTHROPIC_API_KEY"},
+		{"", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"},
+		{"http://gateway.test/v1", "https://api.anthropic.com/v1", "OPENAI_API_KEY"},
+	} {
+		t.Setenv("OPENAI_BASE_URL", c[1])
+		j, err := (&experimentFlags{judgeURL: c[0], rubric: "policies.go", votes: 1}).judge(nil)
+		if err != nil || j.Key != "key-of-"+c[2] {
+			t.Errorf("%q: %+v, %v", c, j, err)
+		}
+	}
+}
+
+// TestTheModelThatWasToChangeIsNoDifference: the agent says which model it asked, and that is another one on
+// purpose.
 func TestTheModelThatWasToChangeIsNoDifference(t *testing.T) {
 	url := recordedAgent(t)
 	t.Setenv(modelVariable, "newer")

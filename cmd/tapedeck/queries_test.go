@@ -55,7 +55,8 @@ func queryBlocks(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay beside them.
+// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay
+// beside them.
 func queriedDeck(t *testing.T, address string) {
 	t.Helper()
 	for _, files := range [][]string{recordings(t), append(recordings(t)[:7:7], replayOfForge(t))} {

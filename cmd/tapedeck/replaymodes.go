@@ -34,7 +34,8 @@ var replayModeNames = []struct {
 	{modeCheck, "a check of records (without a command)"}, {modeBisect, "--bisect"}, {modeCommand, "a command behind --"}, {modeEnv, "--print-env"}, {modeModels, "--model-only"},
 }
 
-// replayFlagModes says which modes take which flag of replay. A flag that a mode does not take is refused there: it would do nothing, and nobody would say so.
+// replayFlagModes says which modes take which flag of replay. A flag that a mode does not take is refused
+// there: it would do nothing, and nobody would say so.
 var replayFlagModes = map[replayModes][]string{
 	modesAll:                           {"deck", "tenant", "search-limit", "help"},
 	modesOpen:                          {"allow-unverified"},

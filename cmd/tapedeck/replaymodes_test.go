@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestEveryFlagOfReplayIsTakenOrRefused: a flag that a mode does not take would do nothing, and nobody would say so.
+// TestEveryFlagOfReplayIsTakenOrRefused: a flag that a mode does not take would do nothing, and nobody would
+// say so.
 func TestEveryFlagOfReplayIsTakenOrRefused(t *testing.T) {
 	modes := []struct {
 		mode   replayModes

@@ -25,7 +25,8 @@ func init() {
 	leaveSession = func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 }
 
-// ofTheAgent passes on the settings of the agent of these tests, which are variables, to a command that is replayed.
+// ofTheAgent passes on the settings of the agent of these tests, which are variables, to a command that is
+// replayed.
 var ofTheAgent = []string{"--env-from", "TAPEDECK_TEST_*"}
 
 // withSettings adds ofTheAgent to the flags of what replays a command.
@@ -190,7 +191,8 @@ func TestAnotherQuestionIsAMiss(t *testing.T) {
 	}
 }
 
-// TestTheFirstMissDecides: an agent that leaves the recording and ends, or hangs, before its telemetry comes has diverged.
+// TestTheFirstMissDecides: an agent that leaves the recording and ends, or hangs, before its telemetry comes
+// has diverged.
 func TestTheFirstMissDecides(t *testing.T) {
 	url := recordedAgent(t)
 	junit := filepath.Join(t.TempDir(), "r.xml")

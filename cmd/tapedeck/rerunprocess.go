@@ -317,8 +317,8 @@ func (r *rerunning) addresses(all, proxy string) rerun.Services {
 	return rerun.Services{OTLP: all, Model: all, Oracle: all, MCP: all + "/mcp", Proxy: proxy, ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
 }
 
-// environment is what a command gets of the environment of this program, what stands in for what it does not get, and the names of that. What is
-// set for it all the same is not named.
+// environment is what a command gets of the environment of this program, what stands in for what it does not
+// get, and the names of that. What is set for it all the same is not named.
 func (r *rerunning) environment(s rerun.Services) (passed []string, standIns []rerun.Variable, withheld []string) {
 	environ := secretenv.Environ()
 	passed, withheld = r.f.env.pass.Replay(environ)

@@ -250,7 +250,8 @@ func TestRunOfWhichNothingIsVerifiedIsNotOK(t *testing.T) {
 	}
 }
 
-// A part that nobody can derive a tape from again is a problem of the tape that stands beside it, whether it is damaged, a bomb, or nested without end.
+// A part that nobody can derive a tape from again is a problem of the tape that stands beside it, whether it
+// is damaged, a bomb, or nested without end.
 func TestVerifyReportsEvidenceThatCannotBeRead(t *testing.T) {
 	deep := func(levels int) []byte {
 		td := ptrace.NewTraces()

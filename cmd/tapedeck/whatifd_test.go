@@ -264,7 +264,8 @@ func TestRunnersOfWhatifdAreRunners(t *testing.T) {
 	}
 }
 
-// validates is a scorer that reads each case with whatifd's own type, which refuses members that it does not know and null where it wants a list or an object.
+// validates is a scorer that reads each case with whatifd's own type, which refuses members that it does not
+// know and null where it wants a list or an object.
 const validates = `
 import sys
 from whatifd.contract import ScoreCase

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditrelay passes the audit stream of an agent on to a collector: lines that come on a pipe, a Unix socket or over local HTTP leave as
-// log records of OTLP, byte for byte and in order. An agent of Forge writes such a stream and no OTLP.
+// Package auditrelay passes the audit stream of an agent on to a collector: lines that come on a pipe, a Unix
+// socket or over local HTTP leave as log records of OTLP, byte for byte and in order. An agent of Forge
+// writes such a stream and no OTLP.
 package auditrelay
 
 import (
@@ -15,6 +16,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,20 +25,22 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 
-// Bounds of what is held: bytes of a line, of all lines that wait, and of one request to the collector; lines of one request; connections and
-// requests at once.
+// Bounds: bytes of a line, of all lines that wait, and of one request to the collector; lines of one request; connections
+// at once.
 const (
 	MaxLine      = 1 << 20
 	maxWaiting   = 64 << 20
 	maxRequest   = 1 << 20
 	maxLines     = 256
-	maxStreams   = 64
-	perLine      = 64 // bytes that a line costs beside its own
+	maxConns     = 64
+	perLine      = 96 // bytes that a line costs beside its own
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 5 * time.Second
 	attempt      = 30 * time.Second
@@ -50,7 +54,7 @@ type Config struct {
 	ReplayRunID string
 	// Drain is how long what waits is still offered when the input has ended.
 	Drain time.Duration
-	// Problem is told why a request failed that will be tried again, once for each outage, and what was lost.
+	// Problem is told why a request failed that will be tried again, once for each outage, and what was lost. Required.
 	Problem func(error)
 }
 
@@ -78,8 +82,12 @@ type Relay struct {
 // line is one record of a stream.
 type line struct {
 	stream *int // whose; equal pointers are one stream
+	at     time.Time
 	text   []byte
 }
+
+// size is what the line takes of what may wait.
+func (l line) size() int64 { return int64(len(l.text) + perLine) }
 
 // New returns a relay.
 func New(c Config) *Relay {
@@ -90,7 +98,8 @@ func New(c Config) *Relay {
 	}
 }
 
-// Run takes lines in with a source until it returns, and passes them on. It returns when all are delivered, or Drain is over.
+// Run takes lines in with a source until it returns, and passes them on. It returns when all are delivered,
+// or Drain is over.
 func (r *Relay) Run(ctx context.Context, source func(context.Context) error) (Counts, error) {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -129,8 +138,9 @@ func IsRecord(text []byte) (at time.Time, ok bool) {
 	return at, true
 }
 
-// Pipe returns a source that reads one stream until it ends; after the context, no longer than Drain. Where too much waits, it reads no more,
-// and the writer of the pipe waits. Lines that are no records go to other, with their ends: the stderr of an agent holds a banner too.
+// Pipe returns a source that reads one stream until it ends; after the context, no longer than Drain. Where
+// too much waits, it reads no more, and the writer of the pipe waits. Lines that are no records go to other,
+// with their ends: the stderr of an agent holds a banner too.
 func (r *Relay) Pipe(in io.Reader, other io.Writer) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ended := make(chan error, 1)
@@ -159,16 +169,17 @@ func (r *Relay) read(ctx context.Context, in io.Reader, other io.Writer) error {
 	for {
 		text, long, err := readLine(b)
 		record := bytes.TrimRight(text, "\r\n")
-		_, is := IsRecord(record)
+		at, is := IsRecord(record)
 		switch {
 		case long:
 			r.loss(1, fmt.Errorf("a line is longer than %d bytes", MaxLine))
 		case is:
-			if err := r.waiting.Acquire(ctx, int64(len(record)+perLine)); err != nil {
+			l := line{stream, at, bytes.Clone(record)}
+			if err := r.waiting.Acquire(ctx, l.size()); err != nil {
 				r.loss(1, errors.New("the relay was ended while it had no room"))
 				return nil
 			}
-			r.take(stream, record)
+			r.take(l)
 		case len(record) > 0:
 			r.other.Add(1)
 			if other != nil {
@@ -199,15 +210,15 @@ func readLine(b *bufio.Reader) (text []byte, long bool, err error) {
 }
 
 // take lets a record wait for which there is room.
-func (r *Relay) take(stream *int, record []byte) {
+func (r *Relay) take(l line) {
 	r.mu.Lock()
 	ended := r.ended
 	if !ended {
-		r.lines = append(r.lines, line{stream, bytes.Clone(record)})
+		r.lines = append(r.lines, l)
 	}
 	r.mu.Unlock()
 	if ended {
-		r.waiting.Release(int64(len(record) + perLine))
+		r.waiting.Release(l.size())
 		r.loss(1, errors.New("a record came when the relay had ended"))
 		return
 	}
@@ -231,13 +242,10 @@ func (r *Relay) Socket(listener net.Listener) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var all sync.WaitGroup
 		defer all.Wait()
-		room := semaphore.NewWeighted(maxStreams)
+		listener = netutil.LimitListener(listener, maxConns)
 		stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 		defer stop()
 		for {
-			if err := room.Acquire(ctx, 1); err != nil {
-				return nil
-			}
 			conn, err := listener.Accept()
 			if ctx.Err() != nil {
 				return nil
@@ -246,7 +254,6 @@ func (r *Relay) Socket(listener net.Listener) func(context.Context) error {
 				return err
 			}
 			all.Go(func() {
-				defer room.Release(1)
 				// What has come is still read.
 				end := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now().Add(time.Second)) })
 				defer end()
@@ -257,13 +264,13 @@ func (r *Relay) Socket(listener net.Listener) func(context.Context) error {
 	}
 }
 
-// HTTP returns a source that takes POSTs until the context ends, each of one or more lines. All are one stream. Where too much waits, it
-// answers with status 503.
+// HTTP returns a source that takes POSTs until the context ends, each of one or more lines. All are one
+// stream. Where too much waits, it answers with status 503.
 func (r *Relay) HTTP(listener net.Listener) func(context.Context) error {
 	return func(ctx context.Context) error {
 		server := &http.Server{Handler: r.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
 		done := make(chan error, 1)
-		go func() { done <- server.Serve(listener) }()
+		go func() { done <- server.Serve(netutil.LimitListener(listener, maxConns)) }()
 		select {
 		case err := <-done:
 			return err
@@ -283,14 +290,8 @@ func (r *Relay) handler() http.Handler {
 	stream := new(int)
 	var order sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		host, _, err := net.SplitHostPort(req.Host)
-		if err != nil {
-			host = req.Host
-		}
-		ip := net.ParseIP(host)
 		switch {
-		case host != "localhost" && (ip == nil || !ip.IsLoopback()), req.Header.Get("Origin") != "": // web pages are not agents
-			http.Error(w, "requests of this machine only", http.StatusForbidden)
+		case oraclehttp.Foreign(w, req, true):
 			return
 		case req.Method != http.MethodPost:
 			http.Error(w, "POST audit records, a line each", http.StatusMethodNotAllowed)
@@ -302,17 +303,19 @@ func (r *Relay) handler() http.Handler {
 			http.Error(w, "the request cannot be read, or is too long", http.StatusBadRequest)
 			return
 		}
-		var records [][]byte
+		var records []line
 		size := int64(0)
 		for text := range bytes.Lines(body) {
 			record := bytes.TrimRight(text, "\r\n")
-			if _, ok := IsRecord(record); !ok {
+			at, ok := IsRecord(record)
+			if !ok {
 				r.other.Add(1)
 				http.Error(w, "a line is no audit record", http.StatusBadRequest)
 				return
 			}
-			records = append(records, record)
-			size += int64(len(record) + perLine)
+			l := line{stream, at, bytes.Clone(record)}
+			records = append(records, l)
+			size += l.size()
 		}
 		order.Lock()
 		defer order.Unlock()
@@ -322,13 +325,14 @@ func (r *Relay) handler() http.Handler {
 			return
 		}
 		for _, record := range records {
-			r.take(stream, record)
+			r.take(record)
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
 }
 
-// send passes on what waits: one request after the other, each of one stream. A request is repeated until the collector has it.
+// send passes on what waits: one request after the other, each of one stream. A request is repeated until the
+// collector has it.
 func (r *Relay) send(ctx context.Context) {
 	for {
 		batch, ended := r.next()
@@ -340,7 +344,7 @@ func (r *Relay) send(ctx context.Context) {
 			}
 			r.forwarded.Add(int64(len(batch) - refused))
 			for _, l := range batch {
-				r.waiting.Release(int64(len(l.text) + perLine))
+				r.waiting.Release(l.size())
 			}
 		case ended:
 			return
@@ -366,7 +370,8 @@ func (r *Relay) next() (batch []line, ended bool) {
 	return batch, r.ended
 }
 
-// request is what the collector gets. Equal lines make equal requests, so that what is delivered twice can be recognised.
+// request is what the collector gets. Equal lines make equal requests, so that what is delivered twice can be
+// recognised.
 func (r *Relay) request(batch []line) ([]byte, error) {
 	logs := plog.NewLogs()
 	rl := logs.ResourceLogs().AppendEmpty()
@@ -376,8 +381,8 @@ func (r *Relay) request(batch []line) ([]byte, error) {
 	records := rl.ScopeLogs().AppendEmpty().LogRecords()
 	for _, l := range batch {
 		record := records.AppendEmpty()
-		if at, _ := IsRecord(l.text); at.Year() > 1970 && at.Year() < 2262 { // nanoseconds hold no other
-			record.SetTimestamp(pcommon.NewTimestampFromTime(at))
+		if l.at.Year() > 1970 && l.at.Year() < 2262 { // nanoseconds hold no other
+			record.SetTimestamp(pcommon.NewTimestampFromTime(l.at))
 		}
 		if utf8.Valid(l.text) {
 			record.Body().SetStr(string(l.text))
@@ -391,7 +396,8 @@ func (r *Relay) request(batch []line) ([]byte, error) {
 // errRefused is a request that will not be taken however often it comes.
 var errRefused = errors.New("the collector refuses audit records")
 
-// deliver sends a request until the collector has answered it. It returns how many of its records are lost, and why.
+// deliver sends a request until the collector has answered it. It returns how many of its records are lost,
+// and why.
 func (r *Relay) deliver(ctx context.Context, batch []line) (refused int, err error) {
 	body, err := r.request(batch)
 	if err != nil {
@@ -421,6 +427,9 @@ func (r *Relay) deliver(ctx context.Context, batch []line) (refused int, err err
 	}
 }
 
+// retryable are the statuses after which OTLP has a request sent again.
+var retryable = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
 // post sends a request once. refused is how many records of it the collector did not take, 0 for all.
 func (r *Relay) post(ctx context.Context, body []byte) (refused int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.c.To+"/v1/logs", bytes.NewReader(body))
@@ -437,7 +446,7 @@ func (r *Relay) post(ctx context.Context, body []byte) (refused int, err error) 
 	switch status := resp.StatusCode; {
 	case err != nil:
 		return 0, err
-	case status == http.StatusTooManyRequests, status >= 500:
+	case slices.Contains(retryable, status):
 		return 0, fmt.Errorf("the collector answers with status %d", status)
 	case status != http.StatusOK:
 		return 0, fmt.Errorf("%w: status %d", errRefused, status)

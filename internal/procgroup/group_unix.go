@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// own gives the command a process group of its own, which its children share; the leader of a session has one. Errors of signals say that the
-// group is gone.
+// own gives the command a process group of its own, which its children share; the leader of a session has
+// one. Errors of signals say that the group is gone.
 func own(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hide erases the strings of the environment where the kernel has put them, and shows in /proc. The runtime has copies of its own.
+// hide erases the strings of the environment where the kernel has put them, and shows in /proc. The runtime
+// has copies of its own.
 func hide() error {
 	begin, end, err := block()
 	if err == nil && end > begin {

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secretenv keeps what this program was given in its environment from the programs that it starts: variables that are its own secrets
-// are taken out of the environment, and the environment that the system shows of this process is erased.
+// Package secretenv keeps what this program was given in its environment from the programs that it starts:
+// variables that are its own secrets are taken out of the environment, and the environment that the system
+// shows of this process is erased.
 package secretenv
 
 import (
@@ -54,8 +55,9 @@ func Environ() []string {
 	return all
 }
 
-// Hide erases what the system shows of the environment of this process, and has it refuse other processes of the same user that want to read
-// its memory. The environment stays, for this program and for what it starts. It is done on Linux, and nothing elsewhere.
+// Hide erases what the system shows of the environment of this process, and has it refuse other processes of
+// the same user that want to read its memory. The environment stays, for this program and for what it starts.
+// It is done on Linux, and nothing elsewhere.
 func Hide() {
 	mu.Lock()
 	defer mu.Unlock()
@@ -71,8 +73,9 @@ func Hidden() error {
 
 var opening sync.Mutex
 
-// Open calls a function while the system lets processes of the same user look at this one, as Hide has it refuse: without that an ordinary user
-// cannot start a process in a namespace of users. It changes nothing in a process that is not hidden.
+// Open calls a function while the system lets processes of the same user look at this one, as Hide has it
+// refuse: without that an ordinary user cannot start a process in a namespace of users. It changes nothing in
+// a process that is not hidden.
 func Open(f func() error) error {
 	opening.Lock()
 	defer opening.Unlock()

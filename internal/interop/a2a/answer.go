@@ -14,8 +14,9 @@ import (
 // ErrAnswer is returned, wrapped, for what is no answer of an agent.
 var ErrAnswer = errors.New("no answer of A2A")
 
-// Answer reads what an agent answered: the text of a task, of its artifacts, or of a message, in a response of JSON-RPC or in the events of
-// a stream, of which the last with a text counts; pieces of one artifact are put together. It reads the versions up to 1.0.
+// Answer reads what an agent answered: the text of a task, of its artifacts, or of a message, in a response
+// of JSON-RPC or in the events of a stream, of which the last with a text counts; pieces of one artifact are
+// put together. It reads the versions up to 1.0.
 func Answer(body string) (string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(body), "{") {
 		return streamed(body)

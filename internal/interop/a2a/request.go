@@ -1,9 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package a2a turns the inbound request on a tape into one that can be sent: a JSON-RPC body of the A2A protocol and its HTTP headers.
-// The types of the protocol's own Go module make the body up to 0.3, and those of this package that of 1.0, whose Go module is not to be had
-// yet. So a body is valid or is not made at all.
+// Package a2a turns the inbound request on a tape into one that can be sent: a JSON-RPC body of the A2A
+// protocol and its HTTP headers. The types of the protocol's own Go module make the body up to 0.3, and those
+// of this package that of 1.0, whose Go module is not to be had yet. So a body is valid or is not made at
+// all.
 package a2a
 
 import (
@@ -134,7 +135,8 @@ func history(t *tape.Tape) int {
 // framing are headers that belong to the connection and never to a recorded request.
 var framing = []string{"connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"}
 
-// versionHeader names the version of the protocol, from 1.0 on. A server takes a request without it for one of 0.3.
+// versionHeader names the version of the protocol, from 1.0 on. A server takes a request without it for one
+// of 0.3.
 const versionHeader = "A2A-Version"
 
 func (r *Request) headers(recorded map[string]string, m method) error {
@@ -160,7 +162,8 @@ func (r *Request) headers(recorded map[string]string, m method) error {
 	return nil
 }
 
-// sent is what the params of any of the methods say. The parts are in the form of the version that they were recorded in.
+// sent is what the params of any of the methods say. The parts are in the form of the version that they were
+// recorded in.
 type sent struct {
 	task  a2a.TaskID
 	role  a2a.MessageRole

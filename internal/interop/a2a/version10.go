@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// A2A 1.0 is defined in protobuf and written as its JSON: roles have other names, and a part has no kind but the member that holds its
-// content.
+// A2A 1.0 is defined in protobuf and written as its JSON: roles have other names, and a part has no kind but
+// the member that holds its content.
 
 // roles10 are the roles by their name in 1.0.
 var roles10 = map[string]a2a.MessageRole{"ROLE_USER": a2a.MessageRoleUser, "ROLE_AGENT": a2a.MessageRoleAgent}
@@ -65,7 +65,8 @@ func convert(parts exactjson.Value, of func(part exactjson.Value) (other exactjs
 	return exactjson.ArrayValue(all...), nil
 }
 
-// contents10 are the members of a part of 1.0 that hold its content, and what kind of value they are; of data, any.
+// contents10 are the members of a part of 1.0 that hold its content, and what kind of value they are; of
+// data, any.
 var contents10 = map[string]exactjson.Kind{"text": exactjson.String, "raw": exactjson.String, "url": exactjson.String, "data": exactjson.Absent}
 
 // check10 reports whether a part is one of 1.0.

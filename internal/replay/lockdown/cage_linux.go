@@ -41,9 +41,9 @@ const (
 	answersFD = 4
 )
 
-// New makes cmd, which must not have been started, one that waits in namespaces of its own, with so many listeners on the loopback there.
-// What cmd has as input and output is the command's later, but through a pipe where it is a terminal or a socket. The caller starts cmd
-// within Seen, and calls Ready.
+// New makes cmd, which must not have been started, one that waits in namespaces of its own, with so many
+// listeners on the loopback there. What cmd has as input and output is the command's later, but through a
+// pipe where it is a terminal or a socket. The caller starts cmd within Seen, and calls Ready.
 func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 	if err := throughPipes(cmd); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 	return c, nil
 }
 
-// throughPipes puts a pipe before what a command would get as output and is neither a file nor a pipe: from a terminal it could read what is
-// typed there, from a socket what comes. As input that is refused.
+// throughPipes puts a pipe before what a command would get as output and is neither a file nor a pipe: from a
+// terminal it could read what is typed there, from a socket what comes. As input that is refused.
 func throughPipes(cmd *exec.Cmd) error {
 	connected := func(stream any) bool {
 		f, file := stream.(*os.File)
@@ -111,7 +111,8 @@ func only(id int) []syscall.SysProcIDMap {
 	return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
 }
 
-// everybody maps all users and groups to themselves, where this process may: files have the owners inside that they have outside.
+// everybody maps all users and groups to themselves, where this process may: files have the owners inside
+// that they have outside.
 func everybody() (users, groups []syscall.SysProcIDMap, ok bool) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

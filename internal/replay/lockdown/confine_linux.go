@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine takes from this thread, and so from the command that it starts, what the command does not need, and says of each thing whether
-// that was possible. The loopback is on when it is called, and the listeners are open.
+// confine takes from this thread, and so from the command that it starts, what the command does not need, and
+// says of each thing whether that was possible. The loopback is on when it is called, and the listeners are
+// open.
 func confine() (e Enforced) {
 	e.Whole = true
 	note := func(what string, needed bool, err error) {
@@ -35,8 +36,9 @@ func confine() (e Enforced) {
 		}
 		return mount()
 	}
-	// Numbers of processes inside are those of this namespace, and so must be /proc. Where the system hides parts of /proc it refuses
-	// another one; the one outside then stays, which names other processes by these numbers.
+	// Numbers of processes inside are those of this namespace, and so must be /proc. Where the system hides
+	// parts of /proc it refuses another one; the one outside then stays, which names other processes by these
+	// numbers.
 	note("/proc of its own", false, mounted(func() error {
 		return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}))
@@ -64,8 +66,8 @@ func ownTerminals() error {
 	return err
 }
 
-// settingsReadOnly makes read-only what is no process in /proc, and /sys: a write there is allowed to who owns the file, without any
-// capability, and root owns it.
+// settingsReadOnly makes read-only what is no process in /proc, and /sys: a write there is allowed to who
+// owns the file, without any capability, and root owns it.
 func settingsReadOnly() error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -137,7 +139,8 @@ func dropCapabilities() error {
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &make([]unix.CapUserData, 2)[0])
 }
 
-// allPorts lets the command listen where the recorded one may have: without capabilities, a port below 1024 is refused otherwise.
+// allPorts lets the command listen where the recorded one may have: without capabilities, a port below 1024
+// is refused otherwise.
 func allPorts() {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o600) // an old kernel has no such setting
 }

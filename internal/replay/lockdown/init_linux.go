@@ -68,8 +68,8 @@ func inside() int {
 	return 0
 }
 
-// ownFiles keeps from the command what this process has open but input and output: the sockets to the program outside, and whatever that one was
-// started with.
+// ownFiles keeps from the command what this process has open but input and output: the sockets to the program
+// outside, and whatever that one was started with.
 func ownFiles() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -1,9 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lockdown runs a command where there is no network but a loopback of its own: on Linux, in namespaces of users, networks,
-// processes and mounts, without capabilities, terminals and the system calls that lead out of them. What listens there is opened inside and
-// served from here, so that the tape may lie anywhere. Everything that the command starts ends with it, and with this program. Elsewhere a proxy is all there is, which only what uses proxies respects.
+// Package lockdown runs a command where there is no network but a loopback of its own: on Linux, in
+// namespaces of users, networks, processes and mounts, without capabilities, terminals and the system calls
+// that lead out of them. What listens there is opened inside and served from here, so that the tape may lie
+// anywhere. Everything that the command starts ends with it, and with this program. Elsewhere a proxy is all
+// there is, which only what uses proxies respects.
 package lockdown
 
 import (

@@ -6,6 +6,7 @@ package lockdown
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,9 +29,10 @@ import (
 )
 
 const (
-	probeVariable = "TAPEDECK_TEST_PROBE" // what the test binary does as the command in a cage
-	userVariable  = "TAPEDECK_TEST_USER"  // the test runs as this user, on a terminal
-	placeVariable = "TAPEDECK_TEST_PLACE"
+	probeVariable  = "TAPEDECK_TEST_PROBE" // what the test binary does as the command in a cage
+	userVariable   = "TAPEDECK_TEST_USER"  // the test runs as this user, on a terminal
+	placeVariable  = "TAPEDECK_TEST_PLACE"
+	socketVariable = "TAPEDECK_TEST_SOCKET"
 )
 
 func TestMain(m *testing.M) {
@@ -44,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// asUsers runs the test that calls it once for each user that can be had, in a session with a terminal, and reports whether this is such a run.
-// That terminal is the file with number 0.
+// asUsers runs the test that calls it once for each user that can be had, in a session with a terminal, and
+// reports whether this is such a run. That terminal is the file with number 0.
 func asUsers(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(userVariable) != "" {
@@ -93,6 +95,17 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
+// listening is the address of a Unix socket at which this process listens.
+func listening(t *testing.T, address string) string {
+	t.Helper()
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return address
+}
+
 // newTerminal makes a pseudo-terminal and returns both its ends.
 func newTerminal(t *testing.T) (terminal, other *os.File) {
 	t.Helper()
@@ -118,7 +131,8 @@ func openTerminal() (terminal, other *os.File, err error) {
 	return terminal, other, err
 }
 
-// caged runs this binary as a command in a cage and returns what it found there, by name, and what was enforced.
+// caged runs this binary as a command in a cage and returns what it found there, by name, and what was
+// enforced.
 func caged(t *testing.T, what string, env ...string) (found map[string]string, e Enforced) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -267,6 +281,15 @@ func waysOut() map[string]string {
 	_, err = os.Readlink("/proc/1/fd/3")
 	found["files of the first process"] = name(err)
 	found["trace the first process"] = name(unix.PtraceSeize(1))
+	b := make([]byte, 1)
+	_, err = unix.ProcessVMReadv(1, []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
+	found["read the first process"] = name(err)
+	if first, err := unix.PidfdOpen(1, 0); err == nil {
+		_, err = unix.PidfdGetfd(first, 3, 0)
+		found["take a file of the first process"] = name(err)
+	}
+	_, err = net.Dial("unix", os.Getenv(socketVariable))
+	found["an abstract Unix socket of outside"] = name(err)
 	// Rights of root.
 	found["file of another user"] = name(unix.Access("/etc/shadow", unix.R_OK|unix.W_OK)) // says what the real user may, with capabilities
 	found["chown"] = name(os.Chown(os.Getenv("OWN_FILE"), 12345, -1))
@@ -291,7 +314,7 @@ func nest() (found map[string]string) {
 	cmd.Env = append(os.Environ(), probeVariable+"=nested")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH},
 	}
 	if os.Getuid() != 0 { // no namespace within has the root of this one
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = only, only
@@ -339,6 +362,13 @@ func nested() map[string]string {
 	}
 	_, err := os.OpenFile(os.Getenv(placeVariable), os.O_RDWR|unix.O_NOCTTY, 0)
 	found["a terminal of outside"] = name(err)
+	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, os.TempDir(), 0); err == nil {
+		root, err := os.Open("/")
+		if err == nil {
+			_, err = unix.OpenByHandleAt(int(root.Fd()), handle, unix.O_RDONLY)
+		}
+		found["open by handle"] = name(err)
+	}
 	_, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 	found["vsock"] = name(err)
 	_, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
@@ -375,6 +405,8 @@ func needs() map[string]string {
 	session.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	found["a session"] = name(session.Run())
 	found["a setting of its own process"] = name(os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0o600))
+	_, err = net.Dial("unix", os.Getenv(socketVariable)) // no promise: docs/replay.md says so
+	found["a Unix socket in the file system"] = name(err)
 	found["a file"] = name(os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
 	found["rules of its own"] = name(unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&unix.SockFprog{
 		Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET, K: unix.SECCOMP_RET_ALLOW},
@@ -421,10 +453,11 @@ func TestEveryWayOutIsRefused(t *testing.T) {
 	if err := os.WriteFile(own, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found, _ := caged(t, "ways", placeVariable+"="+terminal, "OWN_FILE="+own)
+	found, _ := caged(t, "ways", placeVariable+"="+terminal, "OWN_FILE="+own, socketVariable+"="+listening(t, "@tapedeck-"+rand.Text()))
 	want := map[string]string{
 		"the terminal of the session": "ENXIO", "a terminal of outside": "ENOENT", "output is a terminal": "ENOTTY", "clone3": "ENOSYS",
 		"environment of the first process": "EACCES", "memory of the first process": "EACCES", "files of the first process": "EACCES", "file of another user": "EACCES",
+		"an abstract Unix socket of outside": "ECONNREFUSED",
 	}
 	readOnly := "EROFS"
 	if os.Getuid() == 0 {
@@ -476,7 +509,8 @@ func TestNamespacesInsideUndoNothing(t *testing.T) {
 	}
 }
 
-// TestTheSandboxesOfProgramsWorkInside runs real ones, as a user who is not root: as root they refuse, or are no sandbox.
+// TestTheSandboxesOfProgramsWorkInside runs real ones, as a user who is not root: as root they refuse, or are
+// no sandbox.
 func TestTheSandboxesOfProgramsWorkInside(t *testing.T) {
 	if !asUsers(t) || os.Getuid() == 0 {
 		return
@@ -507,7 +541,7 @@ func TestWhatProgramsNeedWorksInside(t *testing.T) {
 	if !asUsers(t) {
 		return
 	}
-	found, _ := caged(t, "needs", "TMPDIR="+t.TempDir())
+	found, _ := caged(t, "needs", "TMPDIR="+t.TempDir(), socketVariable+"="+listening(t, filepath.Join(openDir(t), "s")))
 	for what, got := range found {
 		if got != "" {
 			t.Errorf("%s: %s", what, got)
@@ -518,7 +552,8 @@ func TestWhatProgramsNeedWorksInside(t *testing.T) {
 	}
 }
 
-// TestTheCommandHasNothingOfTheProgramOutside looks at capabilities, the session, files that are left open and the environment.
+// TestTheCommandHasNothingOfTheProgramOutside looks at capabilities, the session, files that are left open
+// and the environment.
 func TestTheCommandHasNothingOfTheProgramOutside(t *testing.T) {
 	if !asUsers(t) {
 		return
@@ -575,8 +610,8 @@ func TestTheFirstProcessHasNoEnvironment(t *testing.T) {
 	}
 }
 
-// exit42 is a program for the 32-bit ABI of amd64 that ends with code 42, or crashes where it may not: one segment, mov eax, 1; mov ebx, 42;
-// int 0x80; ud2.
+// exit42 is a program for the 32-bit ABI of amd64 that ends with code 42, or crashes where it may not: one
+// segment, mov eax, 1; mov ebx, 42; int 0x80; ud2.
 var exit42 = append(elf32(), 0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80, 0x0f, 0x0b)
 
 func elf32() []byte {
@@ -670,7 +705,8 @@ func TestWhatCannotBeHadIsNotClaimed(t *testing.T) {
 	}
 }
 
-// TestTheFilterDecides runs the filter by itself, for each architecture with the numbers of the one that this is built for.
+// TestTheFilterDecides runs the filter by itself, for each architecture with the numbers of the one that this
+// is built for.
 func TestTheFilterDecides(t *testing.T) {
 	const allow, eperm, enosys = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	for goarch, arch := range auditArch {

@@ -12,14 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// auditArch are the architectures for which there is a filter. Both are little-endian, and clone takes its flags first.
+// auditArch are the architectures for which there is a filter. Both are little-endian, and clone takes its
+// flags first.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// x32 is the bit in the number of a system call that asks for the third ABI of amd64, which has the audit architecture of the first.
+// x32 is the bit in the number of a system call that asks for the third ABI of amd64, which has the audit
+// architecture of the first.
 const x32 = 0x40000000
 
-// Places in struct seccomp_data: number, architecture, and the lower half of argument n. The kernel ignores the upper half of the arguments
-// that are looked at here, so a filter that compared it could be walked around.
+// Places in struct seccomp_data: number, architecture, and the lower half of argument n. The kernel ignores
+// the upper half of the arguments that are looked at here, so a filter that compared it could be walked
+// around.
 const (
 	atNumber = 0
 	atArch   = 4
@@ -27,9 +30,10 @@ const (
 
 func atArgument(n uint32) uint32 { return 16 + 8*n }
 
-// newNamespaces are the flags of namespaces that nobody needs inside. The sandboxes of browsers and coding agents make the others, and end where
-// they may not. In these namespaces they may mount: the kernel lets nobody take away or lay open there what is mounted outside of them, and
-// outside of them nobody has the capability.
+// newNamespaces are the flags of namespaces that nobody needs inside. The sandboxes of browsers and coding
+// agents make the others, and end where they may not. In these namespaces they may mount: the kernel lets
+// nobody take away or lay open there what is mounted outside of them, and outside of them nobody has the
+// capability.
 const newNamespaces = unix.CLONE_NEWCGROUP
 
 // refusedCalls are refused whatever their arguments are.
@@ -41,8 +45,8 @@ var refusedCalls = []uint32{
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, // the keyrings of the session outside are those inside
 }
 
-// filter is the program that decides on every system call of the command. It refuses with EPERM, which programs expect where they may not do
-// something, and with ENOSYS what the C library then does otherwise.
+// filter is the program that decides on every system call of the command. It refuses with EPERM, which
+// programs expect where they may not do something, and with ENOSYS what the C library then does otherwise.
 func filter(goarch string) ([]bpf.Instruction, error) {
 	arch, known := auditArch[goarch]
 	if !known {

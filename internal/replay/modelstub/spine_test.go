@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// spine asks the model stub and the oracle of a tape what an agent asked for in a run, in its order, with the requests as they were recorded, and says what it was not answered as it was
-// then; "" when everything was.
+// spine asks the model stub and the oracle of a tape what an agent asked for in a run, in its order, with the
+// requests as they were recorded, and says what it was not answered as it was then; "" when everything was.
 func spine(run, against *tape.Tape) string {
 	models := New(against, Options{}).NewSession()
 	entries, err := oracle.New(oracle.FromTape(against), oracle.Options{})
@@ -52,8 +52,9 @@ func spine(run, against *tape.Tape) string {
 	return ""
 }
 
-// sameSaid compares two answers by what an agent does with them: the calls, as a program reads their numbers, and the text. Where an answer asks for tools, some instrumentations record its text
-// in the answer alone, so that a request does not tell it.
+// sameSaid compares two answers by what an agent does with them: the calls, as a program reads their numbers,
+// and the text. Where an answer asks for tools, some instrumentations record its text in the answer alone, so
+// that a request does not tell it.
 func sameSaid(a, b tape.Message) bool {
 	said := func(m tape.Message) (text string, calls []string) {
 		for _, p := range m.Parts {
@@ -75,7 +76,8 @@ func sameSaid(a, b tape.Message) bool {
 	return slices.Equal(callsA, callsB) && (textA == textB || len(callsA) > 0 && (textA == "" || textB == ""))
 }
 
-// asAnswered is the request with the answers in it as they were given, and not as the instrumentation of the next call recorded them.
+// asAnswered is the request with the answers in it as they were given, and not as the instrumentation of the
+// next call recorded them.
 func asAnswered(t *tape.Tape, r Request) Request {
 	byCalls := map[string]tape.Message{}
 	key := func(m tape.Message) (k string) {
@@ -124,7 +126,8 @@ func sharesSpan(a, b *tape.Tape) bool {
 	})
 }
 
-// partOf is the run as far as a tape that was made of a part of it can know it: its calls, and those of models in the same conversation, by the message that begins it.
+// partOf is the run as far as a tape that was made of a part of it can know it: its calls, and those of
+// models in the same conversation, by the message that begins it.
 func partOf(run, left *tape.Tape) *tape.Tape {
 	held := map[string]tape.EventType{}
 	for i := range left.Events {
@@ -164,7 +167,8 @@ func lastModel(t *tape.Tape) (last int) {
 	return last
 }
 
-// endsUntold reports a tape that says that no record tells how the run ended, or that it failed, and none of its calls did: whether a model was asked once more, or a limit ended it, nobody knows.
+// endsUntold reports a tape that says that no record tells how the run ended, or that it failed, and none of
+// its calls did: whether a model was asked once more, or a limit ended it, nobody knows.
 func endsUntold(t *tape.Tape) bool {
 	if t.Run.Status == tape.StatusError && !slices.ContainsFunc(t.Events, func(e tape.Event) bool { return e.Status == tape.EventError }) {
 		return true
@@ -174,7 +178,8 @@ func endsUntold(t *tape.Tape) bool {
 	})
 }
 
-// roundedInJavaScript reports a run whose agent rounded integers of what the model answered: what it sent and called then is on the tape as the model wrote it.
+// roundedInJavaScript reports a run whose agent rounded integers of what the model answered: what it sent and
+// called then is on the tape as the model wrote it.
 func roundedInJavaScript(t *tape.Tape) bool {
 	has := func(code tape.Code) bool {
 		return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == code })
@@ -182,11 +187,13 @@ func roundedInJavaScript(t *tape.Tape) bool {
 	return has(tape.CodeBigInt) && has(tape.CodeResentChanged)
 }
 
-// wholeCorpus names the variable that has every run of the corpus replayed, and each of its model calls left out; else one run of each group is, and those with several agents.
+// wholeCorpus names the variable that has every run of the corpus replayed, and each of its model calls left
+// out; else one run of each group is, and those with several agents.
 const wholeCorpus = "TAPEDECK_TEST_WHOLE_CORPUS"
 
-// TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall replays each run whose tape is graded offline against its own tape, and against the tapes that are made when the report of one
-// model call never comes: the agent is answered as it was then, or the grade is lower.
+// TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall replays each run whose tape is graded offline
+// against its own tape, and against the tapes that are made when the report of one model call never comes:
+// the agent is answered as it was then, or the grade is lower.
 func TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall(t *testing.T) {
 	runs, err := groundtruth.Corpus("../../../testdata/corpus")
 	if err != nil {

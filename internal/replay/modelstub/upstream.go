@@ -13,8 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Upstream is a real endpoint of models, for the calls of a replay that are not answered from the tape. Its keys never reach the agent, and
-// of the agent's requests only the body reaches it: where they go is made anew.
+// Upstream is a real endpoint of models, for the calls of a replay that are not answered from the tape. Its
+// keys never reach the agent, and of the agent's requests only the body reaches it: where they go is made
+// anew.
 type Upstream struct {
 	// URL is what stands before the paths of the protocols, such as https://api.openai.com.
 	URL *url.URL
@@ -147,8 +148,9 @@ func (up *Upstream) target(p *protocol, model string, stream, sse bool) *url.URL
 	return &target
 }
 
-// KeyVariables are the variables that can hold the key of an endpoint, for a call in a protocol. Who serves a known host is sent its own key, and
-// no other host is sent it. Any other endpoint is taken for one that serves the protocols of OpenAI, as gateways and local servers do.
+// KeyVariables are the variables that can hold the key of an endpoint, for a call in a protocol. Who serves a
+// known host is sent its own key, and no other host is sent it. Any other endpoint is taken for one that
+// serves the protocols of OpenAI, as gateways and local servers do.
 func KeyVariables(endpoint *url.URL, api string) []string {
 	host := strings.ToLower(endpoint.Hostname())
 	switch {

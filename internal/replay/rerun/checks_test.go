@@ -106,6 +106,13 @@ func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 			}
 		}
 	}
+	// Without telemetry nobody knows which tools ran.
+	r, _, answer := asRecorded()
+	r.Tools = nil
+	r.Judge(source, nil, &answer)
+	if slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Name == "no tool ran live" }) {
+		t.Errorf("without telemetry: %+v", r.Checks)
+	}
 	code, err := os.ReadFile("report.go")
 	if err != nil {
 		t.Fatal(err)

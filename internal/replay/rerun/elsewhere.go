@@ -23,8 +23,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Endpoint is an oracle of another server. It passes the tool calls of a replay on to it, and notes what became of each. It is safe for
-// concurrent use.
+// Endpoint is an oracle of another server. It passes the tool calls of a replay on to it, and notes what
+// became of each. It is safe for concurrent use.
 type Endpoint struct {
 	// Source is the run that is replayed. A server of several runs is asked for it where the URL names none.
 	Source string
@@ -54,7 +54,8 @@ type Elsewhere struct {
 	Cut       bool        `json:"cut,omitempty"` // the list is longer
 }
 
-// NotServed is a call without a recorded answer. Reason is what the oracle says where that is not the outcome.
+// NotServed is a call without a recorded answer. Reason is what the oracle says where that is not the
+// outcome.
 type NotServed struct {
 	Call     int            `json:"call"` // from 1
 	ToolName string         `json:"tool_name"`
@@ -74,8 +75,9 @@ const (
 // ofRun is the path of a run of our own servers.
 var ofRun = regexp.MustCompile(`/v1/runs/([^/]+)(/tool-calls)?$`)
 
-// NewEndpoint reads the URL of an oracle. Calls are posted to it. Where it is the address of one of our servers, with nothing behind it,
-// /v1 or /v1/runs/ID, they are posted to the path of calls below. ?run=ID names the run.
+// NewEndpoint reads the URL of an oracle. Calls are posted to it. Where it is the address of one of our
+// servers, with nothing behind it, /v1 or /v1/runs/ID, they are posted to the path of calls below. ?run=ID
+// names the run.
 func NewEndpoint(address string) (*Endpoint, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -184,7 +186,8 @@ func readAsked(body string) (v exactjson.Value, asked Asked, err error) {
 	return v, asked, nil
 }
 
-// ask sends a tool call. A server that has several runs, none of which was named, is asked for that of the source.
+// ask sends a tool call. A server that has several runs, none of which was named, is asked for that of the
+// source.
 func (e *Endpoint) ask(ctx context.Context, body exactjson.Value, run string) (answer exactjson.Value, text []byte, err error) {
 	e.mu.Lock()
 	if run == "" {
@@ -246,7 +249,8 @@ func (e *Endpoint) post(ctx context.Context, body string) (status int, text []by
 	return resp.StatusCode, text, nil
 }
 
-// withRun names the run in a request that names none. Numbers keep their literals: arguments count digit by digit.
+// withRun names the run in a request that names none. Numbers keep their literals: arguments count digit by
+// digit.
 func withRun(body exactjson.Value, run string) string {
 	if run == "" || body.Get("run").Str() != "" {
 		return body.JSON()
@@ -257,7 +261,8 @@ func withRun(body exactjson.Value, run string) string {
 
 var codeForm = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// codeOf is the code of a problem; "" where there is none. What else a problem says may hold recorded content.
+// codeOf is the code of a problem; "" where there is none. What else a problem says may hold recorded
+// content.
 func codeOf(text []byte) string {
 	var p struct{ Code string }
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || json.Unmarshal(text, &p) != nil || !codeForm.MatchString(p.Code) {

@@ -38,7 +38,8 @@ func TestTheURLOfAnOracleIsWhatCallsArePostedTo(t *testing.T) {
 	}
 }
 
-// TestACallIsPassedOnAsItCame: arguments keep every digit, a repeated call counts once, and what is no tool call is not passed on.
+// TestACallIsPassedOnAsItCame: arguments keep every digit, a repeated call counts once, and what is no tool
+// call is not passed on.
 func TestACallIsPassedOnAsItCame(t *testing.T) {
 	var got []string
 	answers := []string{`{"hit":true,"response":"r","is_error":true}`, `{"hit":true,"response":"r","repeated":true}`, `{"hit":false,"reason":"truncated"}`, `{"hit":false,"reason":"some words of the record"}`}

@@ -42,8 +42,8 @@ var telemetry = []Variable{
 	{Name: "TRACEPARENT", Unset: true}, {Name: "TRACESTATE", Unset: true}, // the run is a trace of its own
 }
 
-// Variables with secrets of this program. No command gets the key of the redaction: whoever has it can find out which values the tokens stand
-// for.
+// Variables with secrets of this program. No command gets the key of the redaction: whoever has it can find
+// out which values the tokens stand for.
 const (
 	RedactionKeyVariable = "TAPEDECK_REDACTION_KEY"
 	OracleTokenVariable  = "TAPEDECK_ORACLE_TOKEN"

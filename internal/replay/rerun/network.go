@@ -29,7 +29,7 @@ const (
 
 // promise is what each way holds, for reports.
 var promise = map[Shut]string{
-	ShutNamespace: "nothing left the machine but to declared hosts",
+	ShutNamespace: "nothing left the machine over a network but to declared hosts; files and Unix sockets were within reach",
 	ShutProxy:     "only what uses the proxy of HTTP_PROXY and HTTPS_PROXY was held back; anything else could get out",
 	ShutNot:       "the network was open",
 }
@@ -42,7 +42,8 @@ type Shutting struct {
 	Shut    Shut   `json:"shut"`
 	Promise string `json:"promise"`
 	Why     string `json:"why,omitempty"` // it is shut less than a namespace does it
-	// Enforced names what holds for the command in a namespace, NotEnforced what could not be had there, and why.
+	// Enforced names what holds for the command in a namespace, NotEnforced what could not be had there, and
+	// why.
 	Enforced    []string       `json:"enforced,omitempty"`
 	NotEnforced []string       `json:"not_enforced,omitempty"`
 	Allowed     []string       `json:"allowed,omitempty"`

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// passing are the variables that a replayed command gets from the environment of this program: what programs need to run, and settings of
-// runtimes and SDKs. One that ends in * is a beginning; of those that begin so, what is named like a secret is left out.
+// passing are the variables that a replayed command gets from the environment of this program: what programs
+// need to run, and settings of runtimes and SDKs. One that ends in * is a beginning; of those that begin so,
+// what is named like a secret is left out.
 var passing = strings.Fields(`
 	PATH HOME USER LOGNAME SHELL PWD OLDPWD SHLVL _ HOSTNAME LANG LANGUAGE LC_* TZ TZDIR TMPDIR TMP TEMP CI DO_NOT_TRACK DEBUG LOG_LEVEL EDITOR VISUAL PAGER
 	TERM TERMINFO TERMINFO_DIRS COLORTERM NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS LINES
@@ -36,10 +37,11 @@ var passing = strings.Fields(`
 	OPENAI_* AZURE_OPENAI_* ANTHROPIC_* GEMINI_* AWS_REGION AWS_DEFAULT_REGION GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION`)
 
 // secretName is what names of secrets hold. Headers are where OTLP and SDKs have keys.
-var secretName = regexp.MustCompile(`KEY|TOKEN|SECRET|PASSW|CREDENTIAL|COOKIE|_HEADERS$`)
+var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|COOKIE|HEADER|AUTH([^A-Z]|$)`)
 
-// userinfo is a name and a password in an address.
-var userinfo = regexp.MustCompile(`://[^/?#\s@]*:[^/?#\s@]*@`)
+// secretValue is a user in an address, also of a proxy without a scheme, and a setting within a value, such as
+// -Dapp.password=… or ?api-key=….
+var secretValue = regexp.MustCompile(`(?i)://[^/?#\s@]*@|^[^/?#\s@]*:[^/?#\s@]*@|(PASS(WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|CREDENTIALS?|(API|ACCESS)[-_.]?KEY)=`)
 
 // Own are the variables that hold secrets of this program. No pattern passes one on.
 var Own = []string{RedactionKeyVariable, OracleTokenVariable}
@@ -89,7 +91,8 @@ func (c Choice) wants(name string) bool {
 	})
 }
 
-// Replay splits an environment into what a replayed command gets, and the names of what it does not. Own secrets are not named.
+// Replay splits an environment into what a replayed command gets, and the names of what it does not. Own
+// secrets are not named.
 func (c Choice) Replay(environ []string) (passed, withheld []string) {
 	for _, variable := range environ {
 		name, value, ok := strings.Cut(variable, "=")
@@ -107,7 +110,7 @@ func (c Choice) Replay(environ []string) (passed, withheld []string) {
 }
 
 func passes(name, value string) bool {
-	if userinfo.MatchString(value) {
+	if secretValue.MatchString(value) {
 		return false
 	}
 	return slices.ContainsFunc(passing, func(p string) bool {
@@ -118,8 +121,8 @@ func passes(name, value string) bool {
 	})
 }
 
-// Program is the environment of a program that is no replay, and the names of what is left out of it: own secrets, and what else is named as
-// being one.
+// Program is the environment of a program that is no replay, and the names of what is left out of it: own
+// secrets, and what else is named as being one.
 func (c Choice) Program(environ, secrets []string) (passed, withheld []string) {
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
@@ -134,8 +137,8 @@ func (c Choice) Program(environ, secrets []string) (passed, withheld []string) {
 	return passed, withheld
 }
 
-// StandIns take the place of variables that are withheld. An SDK that refuses to start without its key starts, and a program that looks whether
-// there is one finds the same as in production.
+// StandIns take the place of variables that are withheld. An SDK that refuses to start without its key
+// starts, and a program that looks whether there is one finds the same as in production.
 func (s Services) StandIns(environ, withheld []string) (list []Variable) {
 	for _, name := range withheld {
 		if strings.HasSuffix(fold(name), "_API_KEY") {

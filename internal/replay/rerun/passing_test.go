@@ -61,6 +61,24 @@ func TestAProgramLosesTheSecretsOfTapedeckAlone(t *testing.T) {
 	}
 }
 
+// A secret stands where its variable is not named like one: in an address, and among the options of a runtime.
+func TestAVariableIsWithheldForItsValue(t *testing.T) {
+	for variable, want := range map[string]bool{
+		"HTTP_PROXY=http://proxy.test:3128": true, "HTTP_PROXY=http://u:s@proxy.test": false, "HTTP_PROXY=u:s@proxy.test:3128": false,
+		"GOPROXY=https://proxy.test,direct": true, "GOPROXY=https://proxy.test,https://t0ken@other.test": false,
+		"JAVA_TOOL_OPTIONS=-Xmx1g -Dmax.tokens=4096 -Djavax.net.ssl.trustStore=/x": true,
+		"JAVA_TOOL_OPTIONS=-Xmx1g -Dspring.datasource.password=s":                  false,
+		"MAVEN_OPTS=-Dapi.key=s": false, "OTEL_EXPORTER_OTLP_ENDPOINT=https://otel.test/?api-key=s": false, "OTEL_RESOURCE_ATTRIBUTES=service.name=a,deploy_token=s": false,
+		"PATH=/opt/token:/opt/bypass:/bin": true, "GIT_AUTHOR_EMAIL=ann@example.test": true, "GIT_AUTHOR_NAME=Ann": true,
+		"OPENAI_api_key=s": false, "OPENAI_AUTH=s": false, "OPENAI_PWD=s": false, "OPENAI_DEFAULT_HEADERS_JSON=s": false,
+	} {
+		passed, withheld := Choice{}.Replay([]string{variable})
+		if name, _, _ := strings.Cut(variable, "="); (len(passed) == 1) != want || (len(withheld) == 1 && withheld[0] == name) == want {
+			t.Errorf("%s: passed %q, withheld %q", variable, passed, withheld)
+		}
+	}
+}
+
 // A client that refuses to start without its key starts, and no key is in its way to the stub.
 func TestAWithheldKeyIsStoodInFor(t *testing.T) {
 	environ := []string{"AZURE_OPENAI_ENDPOINT=https://mine.openai.azure.com", "TAVILY_API_KEY=s", "GITHUB_TOKEN=s"}

@@ -89,11 +89,13 @@ type Comparable struct {
 	Except []int  `json:"except,omitempty"` // of these, what the tool was asked, not what it answered
 	Answer bool   `json:"answer"`           // the answer of the run counts, where --answer takes it
 	Note   string `json:"note,omitempty"`
-	// Ignored are fields that do not count, as --ignore says; and the name of the model, where another one was asked.
+	// Ignored are fields that do not count, as --ignore says; and the name of the model, where another one
+	// was asked.
 	Ignored []compare.Field `json:"ignored,omitempty"`
 }
 
-// Ignored are the fields that do not count: those that were named; and of a run that another model was asked for all along, which one it was.
+// Ignored are the fields that do not count: those that were named; and of a run that another model was asked
+// for all along, which one it was.
 func (p *Policies) Ignored() []compare.Field {
 	if p.Model == nil || p.ForkAt > 0 || slices.Contains(p.Ignore, compare.FieldModel) {
 		return p.Ignore

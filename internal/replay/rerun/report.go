@@ -46,7 +46,8 @@ type ToolCall struct {
 	Layer   Layer  `json:"layer"`
 	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
 	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
-	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither is a live call.
+	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither
+	// is a live call.
 	Outcome oracle.Outcome `json:"outcome,omitempty"`
 }
 
@@ -135,7 +136,7 @@ func (r *Report) check(name string, ok bool, format string, args ...any) {
 }
 
 // Judge fills in the checks and the verdict. replayed is nil where the run left no tape. answer is what the command answered where it
-// was asked for,.
+// was asked for.
 func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
 	done := replayed != nil && !r.Exit.TimedOut
@@ -205,7 +206,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		}
 		slices.Sort(list)
 		r.check("no tool ran live", false, "%d calls of %s; --allow-live declares a tool that may", live, strings.Join(list, ", "))
-	} else {
+	} else if replayed != nil { // else nobody knows
 		r.check("no tool ran live", true, "")
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
