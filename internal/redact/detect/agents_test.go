@@ -139,6 +139,26 @@ func TestWhatLetsInOnceGoes(t *testing.T) {
 	})
 }
 
+func TestANumberInASentenceIsNoCode(t *testing.T) {
+	same := map[string]string{}
+	for _, text := range []string{
+		"Your code is 1200 lines long", "your code has 1453 warnings", "Your code: 1532 passed, 3 failed", "Is your code 3000 lines?", "I ran your code, 10000 iterations took 3.2 s",
+		"the login code takes 2500 ms on CI", "Your code returns 1024 instead of 2048", "sign-in code path: 12345 calls per second", "votre code postal est 75011", "Ihr Code hat 1500 Zeilen",
+		"Your Google Analytics code is UA-12345678-1", "signal: code 11111 was ignored", "your access code expires 20261231", "use 8080 to access the dashboard", "use 3000 for your dev server",
+		"type 12345 to confirm deletion of 12345 items", "2048 is your limit; change the code in config.py", "4096 is your context limit, so the code must truncate",
+	} {
+		same[text] = text
+	}
+	redactedTo(t, same)
+	redactedTo(t, map[string]string{
+		"Your Uber code is 4829. Never share it": "Your Uber code is ·. Never share it",
+		"Your code is G-123456":                  "Your code is G-·",
+		"Use 4829 to verify your phone":          "Use · to verify your phone",
+		"482-913 is your code and expires soon":  "· is your code and expires soon",
+		"Your code is 482913 and expires soon":   "Your code is · and expires soon",
+	})
+}
+
 func TestWhatProvesARequestGoes(t *testing.T) {
 	sum := strings.Repeat("a1b2c3d4", 8)
 	redactedTo(t, map[string]string{
