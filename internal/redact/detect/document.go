@@ -104,7 +104,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	for {
 		top := &frames[len(frames)-1]
 		if of.blocks != nil && top.first && !top.object && len(frames) > 1 && p.path[len(p.path)-1].index >= 0 && at > of.last.end {
-			p.ended(of, s, at, top)
+			p.ended(of, s, at, &frames[len(frames)-2], top)
 		}
 		var t jsonscan.Token
 		if len(tokens) > 0 {
@@ -184,8 +184,10 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 					}
 				}
 				if known {
-					if top.object && isValueName(p.path[len(p.path)-1].name) && top.announced == nil {
+					if p.unnamed(top) {
 						top.unnamed = t
+					} else if !top.object {
+						p.pem.lines = p.pem.lines[:0]
 					}
 					if len(frames) > 1 {
 						p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
@@ -214,25 +216,20 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
 			}
 			edits = p.inside(edits, t.Start+1, v, of)
-			if top.object && top.announced == nil && top.form == nil && (isValueName(p.path[len(p.path)-1].name) || isTypedName(p.path[len(p.path)-1].name)) {
+			if p.unnamed(top) {
 				top.unnamed = t
 			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != nil) {
 				top.unnamed = jsonscan.Token{}
 				key := cmp.Or(top.announced, top.form)
 				if unnamed, _ := decoded(s, u); top.announced != nil || typedInto(unnamed) {
-					if p.inherited != nil {
-						key = p.inherited
-					}
-					edits = p.anew(edits, s, u, key)
+					edits = p.anew(edits, s, []again{{u, key}})
 				}
 			}
 			if ended {
-				for _, l := range p.pem.lines {
-					edits = p.anew(edits, s, l, ofKey)
-				}
+				edits = p.anew(edits, s, p.pem.lines)
 				p.pem.lines = p.pem.lines[:0]
 			} else if !line && !top.object && len(text) >= 24 && pemLine(text) {
-				if p.pem.lines = append(p.pem.lines, t); len(p.pem.lines) > 128 {
+				if p.pem.lines = append(p.pem.lines, again{t, ofKey}); len(p.pem.lines) > 128 {
 					p.pem.lines = p.pem.lines[1:]
 				}
 			} else if len(p.pem.lines) > 0 && !top.object && len(text) > 4 {
@@ -315,6 +312,15 @@ func (p *Walk) settingBy(text string) *Name {
 		return k
 	}
 	return nil
+}
+
+// unnamed says whether the current member of an object can be a value whose name stands behind it.
+func (p *Walk) unnamed(top *frame) bool {
+	if !top.object || top.announced != nil || top.form != nil {
+		return false
+	}
+	name := p.path[len(p.path)-1].name
+	return isValueName(name) || isTypedName(name)
 }
 
 // nameOf returns what is known about a string from its name or from the string before it, and notes what this one says about the next.

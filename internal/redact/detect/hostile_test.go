@@ -140,6 +140,20 @@ func TestNoTextIsLookedAtAgainAndAgain(t *testing.T) {
 	}
 }
 
+// A value that stands before its name is searched again, and what was found elsewhere is not moved for it.
+func TestWhatIsSearchedAgainMovesNothingElse(t *testing.T) {
+	d := masking(t)
+	d.work = &atomic.Int64{}
+	for _, unit := range []string{
+		`["AAAA1111BBBB2222CCCC3333","-----END PRIVATE KEY-----"]`, `{"value":"hunter22x","name":"password"}`, `{"text":"hunter22x","element":"password"}`, `{"rows":[["hunter22x"]],"columns":["password"]}`,
+	} {
+		text := "[" + strings.Repeat(unit+",", 4000) + unit + "]"
+		d.work.Store(0)
+		require.NotEqual(t, text, d.Walk(nil).Value("content", text))
+		require.Less(t, d.work.Load(), int64(50*len(text)), unit)
+	}
+}
+
 // BenchmarkHostileText searches texts of each unit, and reports the CPU seconds per megabyte of the worst and of the mean. -redact.hostile says how
 // long they are.
 func BenchmarkHostileText(b *testing.B) {
