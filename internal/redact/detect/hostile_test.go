@@ -61,6 +61,8 @@ func hostileUnits() map[string]string {
 			}
 		}
 	}
+	// Everything that is undone, at once: each in the view of another.
+	units["all ways"] = `"a1B2c3D4e5F6" + "g7H8i9J0k1L2" \u0041bc %41bc e&#65;g ` + "\u200b\nx1aB3dE5gH7jK9x\nmN1pQ3aB3dE5g\n"
 	for _, unit := range []string{
 		"-----END PRIVATE KEY-----\n", "AAAAAAAA1AAAAAAAAAAAAAAAA\n", "\" + \"", "\"a1b2\" + \"c3d4\"", "4111\n", "4111_", "user  password\n", "| password\n", "<th>password</th>", "your code is 1234 ", "use 123456 to sign in ", "/reset/a1B2c3D4e5F6g7H8", "backup codes: 1234-5678\n",
 		`{"element":"password","text":"x"}`, `"element":"password","x":`, `[["password"],["x"]]`, `{"columns":["password"],"rows":[["x"]]}`, `{"rows":[["x"]],"columns":["password"]}`, `["-----BEGIN PRIVATE KEY-----","AAAA1111BBBB2222CCCC3333"]`, `"AAAA1111BBBB2222CCCC3333",`,

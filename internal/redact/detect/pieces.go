@@ -42,7 +42,7 @@ func joint(s string, i int) int {
 
 // joined looks at the text with its literals joined, from the first that may be.
 func (f *finder) joined() {
-	if f.literal == 0 || f.decoded >= maxDecoded {
+	if f.literal == 0 {
 		return
 	}
 	s := f.s
@@ -79,7 +79,7 @@ func pieceEnd(s string, i int) bool {
 // across adds what is found in a view over a place where something was left out of it.
 func (f *finder) across(v *view) {
 	left := v.at
-	for _, x := range f.r.search(v.text, f.k, f.user, f.decoded+1, f.sure) { // in order, as the places are
+	for _, x := range f.r.look(v.text, f.k, f.user, f.decoded+1, f.sure, true) { // in order, as the places are
 		for len(left) > 0 && left[0].decoded <= x.start {
 			left = left[1:]
 		}
@@ -98,9 +98,6 @@ func (f *finder) across(v *view) {
 
 // wrappedKeys looks for keys that go on behind the end of a line.
 func (f *finder) wrappedKeys() {
-	if f.decoded >= maxDecoded {
-		return
-	}
 	s := f.s
 	var b viewBuilder
 	for i := 0; i < len(s); i++ {
