@@ -34,7 +34,7 @@ type frame struct {
 	open   int
 	before counted
 	// form is what the label of a field says about what is typed there: {"element": "Password field", "text": …}.
-	form *Name
+	form asks
 	// header is what the names of columns say about the rows in it, row about its own elements, cell about its members.
 	// collect is the header that its elements name. rows is where a list of lists stands among its members that came before the names.
 	header, row, collect *header
@@ -218,11 +218,10 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			edits = p.inside(edits, t.Start+1, v, of)
 			if p.unnamed(top) {
 				top.unnamed = t
-			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != nil) {
+			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != asksNothing) {
 				top.unnamed = jsonscan.Token{}
-				key := cmp.Or(top.announced, top.form)
-				if unnamed, _ := decoded(s, u); top.announced != nil || typedInto(unnamed) {
-					edits = p.anew(edits, s, []again{{u, key}})
+				if unnamed, _ := decoded(s, u); top.announced != nil || top.form.takes(unnamed) {
+					edits = p.anew(edits, s, []again{{u, cmp.Or(top.announced, top.form.name())}})
 				}
 			}
 			if ended {
@@ -240,7 +239,12 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			}
 		case jsonscan.Literal:
 			if top.object && s[t.Start] == 't' && p.path[len(p.path)-1].name == "sensitive" { // an output of Terraform
-				top.form = aField
+				top.pointed = aField
+				if u := top.unnamed; u.Kind == jsonscan.String && strings.HasSuffix(strings.TrimRight(s[:u.Start], ": \t\r\n"), `"value"`) {
+					if text, _ := decoded(s, u); typedInto(text) {
+						edits = p.anew(edits, s, []again{{u, aField}})
+					}
+				}
 			}
 		case jsonscan.Number:
 			p.tell(top, s[t.Start:t.End])
@@ -316,7 +320,7 @@ func (p *Walk) settingBy(text string) *Name {
 
 // unnamed says whether the current member of an object can be a value whose name stands behind it.
 func (p *Walk) unnamed(top *frame) bool {
-	if !top.object || top.announced != nil || top.form != nil {
+	if !top.object || top.announced != nil || top.form != asksNothing {
 		return false
 	}
 	name := p.path[len(p.path)-1].name
@@ -350,10 +354,10 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 			return aField
 		}
 		name := p.path[len(p.path)-1].name
-		if k := fieldOf(name, text); k != nil {
-			top.form = k
-		} else if top.form != nil && isTypedName(name) && !key.secret && typedInto(text) {
-			return top.form
+		if a := fieldOf(name, text); a != asksNothing {
+			top.form = a
+		} else if isTypedName(name) && !key.secret && top.form.takes(text) {
+			return top.form.name()
 		}
 		if top.collect != nil && isColumnName(name) {
 			top.collect.add(p.columnOf(text), top.place)

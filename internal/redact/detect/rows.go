@@ -48,8 +48,8 @@ func (p *Walk) columns(outside, opened *frame, inArray bool) {
 			opened.row = outside.header
 		case outside.header != nil:
 			opened.header = outside.header
-		case outside.form != nil && (name == "arguments" || name == "args" || name == "values" || name == "value"):
-			opened.key = outside.form
+		case outside.form != asksNothing && outside.form != asksCode && (name == "arguments" || name == "args" || name == "values" || name == "value"):
+			opened.key = outside.form.name()
 		}
 	case outside.object && opened.object && columnsOf(p.path[at].name):
 		opened.named = true
