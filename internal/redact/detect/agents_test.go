@@ -99,6 +99,27 @@ func TestWhatIsTypedIntoAFieldForASecretGoes(t *testing.T) {
 	})
 }
 
+func TestWhatNobodyTypesIntoAFieldStays(t *testing.T) {
+	same := map[string]string{}
+	for _, text := range []string{
+		`{"element":"Pin to dashboard","text":"Revenue"}`, `{"label":"pass","value":"12 of 12"}`, `{"type":"pass","text":"login works"}`, `{"hint":"Enter your PIN","text":"Continue"}`,
+		`{"prompt":"Write a password validator in Go","content":"package main"}`, `{"prompt":"What is 2FA?","answer":"second factor"}`, `{"field":"password","text":"is required"}`,
+		`{"id":"login.password.label","text":"Passwort"}`, `{"target":"password_hash","value":"bcrypt"}`, `{"key":"one time purchase","value":"lifetime"}`, `{"sensitive":true,"text":"case matters"}`,
+		`labels.set("password", "Kennwort")`, `statuses.set("pass", "green")`, `document.getElementById('pin').value = 'left'`, `<input type="radio" name="otp_method" value="sms">`,
+		`if (!token) return res.status(401).send("token missing")`, `app.post('/token', (req, res) => { res.send("created"); })`,
+	} {
+		same[text] = text
+	}
+	redactedTo(t, same)
+	redactedTo(t, map[string]string{
+		`{"element":"PIN","text":"4711"}`:                                               `{"element":"PIN","text":"·"}`,
+		`{"label":"One-time code","value":"482 913"}`:                                   `{"label":"One-time code","value":"·"}`,
+		`{"selector":"input[placeholder='Password'] >> nth=0","text":"swordfish"}`:      `{"selector":"input[placeholder='Password'] >> nth=0","text":"·"}`,
+		`{"outputs":{"db":{"value":"swordfish","type":"string","sensitive":true}}}`:     `{"outputs":{"db":{"value":"·","type":"string","sensitive":true}}}`,
+		`while "assword:" not in read(): pass` + "\n" + `    chan.send("swordfish\\n")`: `while "assword:" not in read(): pass` + "\n" + `    chan.send("·\\n")`,
+	})
+}
+
 func TestTheValuesOfASecretColumnGo(t *testing.T) {
 	redactedTo(t, map[string]string{
 		`{"columns":["user","password"],"rows":[["ada","swordfish"],["bob",null]]}`:                               `{"columns":["user","password"],"rows":[["ada","·"],["bob",null]]}`,
@@ -125,11 +146,17 @@ func TestAKeyInPiecesGoesAsAWhole(t *testing.T) {
 
 func TestWhatLetsInOnceGoes(t *testing.T) {
 	redactedTo(t, map[string]string{
-		"https://a.example.com/reset-password/aB3dE5gH7jK9mN1pQ3":               "https://a.example.com/reset-password/·",
-		"https://a.example.com/verify?code=394738":                              "https://a.example.com/verify?code=·",
-		"https://a.example.com/app;jsessionid=0A1B2C3D4E5F6071?x":               "https://a.example.com/app;jsessionid=·?x",
-		"https://blog.example.com/how-to-reset-your-password-12":                "https://blog.example.com/how-to-reset-your-password-12",
-		"https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5): "https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5),
+		"https://a.example.com/reset-password/aB3dE5gH7jK9mN1pQ3":                 "https://a.example.com/reset-password/·",
+		"https://a.example.com/verify?code=394738":                                "https://a.example.com/verify?code=·",
+		"https://a.example.com/app;jsessionid=0A1B2C3D4E5F6071?x":                 "https://a.example.com/app;jsessionid=·?x",
+		"https://github.com/login/oauth/authorize?client_id=Iv1.8a61f9b3a7aba766": "https://github.com/login/oauth/authorize?client_id=Iv1.8a61f9b3a7aba766",
+		"https://api.stripe.com/v1/setup_intents/seti_1OqX2bLkdIwHu7ix1YzQmR4s":   "https://api.stripe.com/v1/setup_intents/seti_1OqX2bLkdIwHu7ix1YzQmR4s",
+		"https://api.example.com/v1/users/verified?cursor=eyJpZCI6MTIzNH0":        "https://api.example.com/v1/users/verified?cursor=eyJpZCI6MTIzNH0",
+		"sessionid=migration-2024-03-12-users":                                    "sessionid=migration-2024-03-12-users",
+		"Disaster recovery code review: ticket OPS-12345, build 20240312":         "Disaster recovery code review: ticket OPS-12345, build 20240312",
+		`base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"`:                             `base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"`,
+		"https://blog.example.com/how-to-reset-your-password-12":                  "https://blog.example.com/how-to-reset-your-password-12",
+		"https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5):   "https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5),
 		"Your code is 394738":                                   "Your code is ·",
 		"Dein Code lautet 394738":                               "Dein Code lautet ·",
 		"error code 394738 in module net":                       "error code 394738 in module net",

@@ -245,7 +245,7 @@ func (f *finder) codesBelow(id ruleID, at, end int) {
 	limit := min(len(s), i+1200)
 	found, misses := 0, 0
 	last := i
-	for i < limit && misses < 4 && found < 64 {
+	for i < limit && misses < 4 && (found > 0 || misses < 2) && found < 64 {
 		// To the begin of the next word.
 		from := i
 		for i < limit && !isAlnum(s[i]) {
@@ -372,6 +372,9 @@ func base32Secret(s string) int {
 		return 0
 	}
 	v := strings.ToLower(s[:i])
+	if strings.HasPrefix(v, "abcdefgh") { // the alphabet
+		return 0
+	}
 	if digits >= 2 || upper > 0 && n%8 == 0 && digits >= 1 || groups >= 4 && digits > 0 || unlikely(v) >= 4 && n%8 == 0 {
 		return i
 	}

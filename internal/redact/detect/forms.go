@@ -47,7 +47,7 @@ func (a asks) takes(v string) bool {
 	case asksKey:
 		return typedInto(v) && random(v)
 	case asksCode:
-		return typedInto(v) && hasDigit(v)
+		return typedInto(v) && hasDigit(v) && (strings.IndexByte(v, ' ') < 0 || codeNumber(v, 0) == len(v))
 	}
 	return a == asksPassword && typedInto(v)
 }
@@ -137,9 +137,9 @@ func fieldOf(name, label string) asks {
 	return a
 }
 
-// typedInto holds for what can be a secret in a field: a word, or a few of a phrase.
+// typedInto holds for what can be a secret in a field: one word, or several with a digit.
 func typedInto(v string) bool {
-	return len(v) >= 3 && len(v) <= 256 && strings.IndexByte(v, '\n') < 0 && typedSecret(v) && v[0] != '<' && v[0] != '{'
+	return typedSecret(v) && strings.IndexByte(v, '\n') < 0 && v[0] != '<' && v[0] != '{' && (strings.IndexByte(v, ' ') < 0 || hasDigit(v))
 }
 
 var formCode = seeker{rule: "form-call", class: Known, by: "form-field", text: "what a call types into a field that asks for a secret", words: []string{".fill(", ".type(", "send_keys(", "sendkeys(", "setvalue(", "addvalue(", ".val(", "fillfield(",
@@ -187,6 +187,9 @@ func (f *finder) formCall(id ruleID, at, end int) {
 			}
 		}
 		v := strings.TrimSuffix(strings.TrimSuffix(s[lo:hi], "{enter}"), "\\n")
+		if equalLowered(s[at:end], ".set(") && !hasDigit(v) { // of a map: labels.set("password", "Kennwort")
+			return
+		}
 		if asked(label[max(0, len(label)-160):]).takes(v) {
 			f.add(lo, lo+len(v), id)
 		}
