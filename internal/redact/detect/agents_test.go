@@ -99,6 +99,27 @@ func TestWhatIsTypedIntoAFieldForASecretGoes(t *testing.T) {
 	})
 }
 
+func TestWhatNobodyTypesIntoAFieldStays(t *testing.T) {
+	same := map[string]string{}
+	for _, text := range []string{
+		`{"element":"Pin to dashboard","text":"Revenue"}`, `{"label":"pass","value":"12 of 12"}`, `{"type":"pass","text":"login works"}`, `{"hint":"Enter your PIN","text":"Continue"}`,
+		`{"prompt":"Write a password validator in Go","content":"package main"}`, `{"prompt":"What is 2FA?","answer":"second factor"}`, `{"field":"password","text":"is required"}`,
+		`{"id":"login.password.label","text":"Passwort"}`, `{"target":"password_hash","value":"bcrypt"}`, `{"key":"one time purchase","value":"lifetime"}`, `{"sensitive":true,"text":"case matters"}`,
+		`labels.set("password", "Kennwort")`, `statuses.set("pass", "green")`, `document.getElementById('pin').value = 'left'`, `<input type="radio" name="otp_method" value="sms">`,
+		`if (!token) return res.status(401).send("token missing")`, `app.post('/token', (req, res) => { res.send("created"); })`,
+	} {
+		same[text] = text
+	}
+	redactedTo(t, same)
+	redactedTo(t, map[string]string{
+		`{"element":"PIN","text":"4711"}`:                                               `{"element":"PIN","text":"·"}`,
+		`{"label":"One-time code","value":"482 913"}`:                                   `{"label":"One-time code","value":"·"}`,
+		`{"selector":"input[placeholder='Password'] >> nth=0","text":"swordfish"}`:      `{"selector":"input[placeholder='Password'] >> nth=0","text":"·"}`,
+		`{"outputs":{"db":{"value":"swordfish","type":"string","sensitive":true}}}`:     `{"outputs":{"db":{"value":"·","type":"string","sensitive":true}}}`,
+		`while "assword:" not in read(): pass` + "\n" + `    chan.send("swordfish\\n")`: `while "assword:" not in read(): pass` + "\n" + `    chan.send("·\\n")`,
+	})
+}
+
 func TestTheValuesOfASecretColumnGo(t *testing.T) {
 	redactedTo(t, map[string]string{
 		`{"columns":["user","password"],"rows":[["ada","swordfish"],["bob",null]]}`:                               `{"columns":["user","password"],"rows":[["ada","·"],["bob",null]]}`,
@@ -125,17 +146,43 @@ func TestAKeyInPiecesGoesAsAWhole(t *testing.T) {
 
 func TestWhatLetsInOnceGoes(t *testing.T) {
 	redactedTo(t, map[string]string{
-		"https://a.example.com/reset-password/aB3dE5gH7jK9mN1pQ3":               "https://a.example.com/reset-password/·",
-		"https://a.example.com/verify?code=394738":                              "https://a.example.com/verify?code=·",
-		"https://a.example.com/app;jsessionid=0A1B2C3D4E5F6071?x":               "https://a.example.com/app;jsessionid=·?x",
-		"https://blog.example.com/how-to-reset-your-password-12":                "https://blog.example.com/how-to-reset-your-password-12",
-		"https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5): "https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5),
+		"https://a.example.com/reset-password/aB3dE5gH7jK9mN1pQ3":                 "https://a.example.com/reset-password/·",
+		"https://a.example.com/verify?code=394738":                                "https://a.example.com/verify?code=·",
+		"https://a.example.com/app;jsessionid=0A1B2C3D4E5F6071?x":                 "https://a.example.com/app;jsessionid=·?x",
+		"https://github.com/login/oauth/authorize?client_id=Iv1.8a61f9b3a7aba766": "https://github.com/login/oauth/authorize?client_id=Iv1.8a61f9b3a7aba766",
+		"https://api.stripe.com/v1/setup_intents/seti_1OqX2bLkdIwHu7ix1YzQmR4s":   "https://api.stripe.com/v1/setup_intents/seti_1OqX2bLkdIwHu7ix1YzQmR4s",
+		"https://api.example.com/v1/users/verified?cursor=eyJpZCI6MTIzNH0":        "https://api.example.com/v1/users/verified?cursor=eyJpZCI6MTIzNH0",
+		"sessionid=migration-2024-03-12-users":                                    "sessionid=migration-2024-03-12-users",
+		"Disaster recovery code review: ticket OPS-12345, build 20240312":         "Disaster recovery code review: ticket OPS-12345, build 20240312",
+		`base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"`:                             `base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"`,
+		"https://blog.example.com/how-to-reset-your-password-12":                  "https://blog.example.com/how-to-reset-your-password-12",
+		"https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5):   "https://github.com/acme/reset/commit/" + strings.Repeat("a1b2c3d4", 5),
 		"Your code is 394738":                                   "Your code is ·",
 		"Dein Code lautet 394738":                               "Dein Code lautet ·",
 		"error code 394738 in module net":                       "error code 394738 in module net",
 		"the postal code is 101000":                             "the postal code is 101000",
 		"Backup codes:\n1. 4f8a-92bc\n2. 91bc-2d4e\nKeep":       "Backup codes:\n1. ·\n2. ·\nKeep",
 		"otpauth://totp/A:ada?secret=JBSWY3DPEHPK3PXP&issuer=A": "otpauth://totp/A:ada?secret=·&issuer=A",
+	})
+}
+
+func TestANumberInASentenceIsNoCode(t *testing.T) {
+	same := map[string]string{}
+	for _, text := range []string{
+		"Your code is 1200 lines long", "your code has 1453 warnings", "Your code: 1532 passed, 3 failed", "Is your code 3000 lines?", "I ran your code, 10000 iterations took 3.2 s",
+		"the login code takes 2500 ms on CI", "Your code returns 1024 instead of 2048", "sign-in code path: 12345 calls per second", "votre code postal est 75011", "Ihr Code hat 1500 Zeilen",
+		"Your Google Analytics code is UA-12345678-1", "signal: code 11111 was ignored", "your access code expires 20261231", "use 8080 to access the dashboard", "use 3000 for your dev server",
+		"type 12345 to confirm deletion of 12345 items", "2048 is your limit; change the code in config.py", "4096 is your context limit, so the code must truncate",
+	} {
+		same[text] = text
+	}
+	redactedTo(t, same)
+	redactedTo(t, map[string]string{
+		"Your Uber code is 4829. Never share it": "Your Uber code is ·. Never share it",
+		"Your code is G-123456":                  "Your code is G-·",
+		"Use 4829 to verify your phone":          "Use · to verify your phone",
+		"482-913 is your code and expires soon":  "· is your code and expires soon",
+		"Your code is 482913 and expires soon":   "Your code is · and expires soon",
 	})
 }
 

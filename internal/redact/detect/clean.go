@@ -366,8 +366,8 @@ func (p *Walk) beginKey(of *elements, s string, end int) cleanKey {
 	return p.cleanKeyOf(cleanBegin, textsum.Behind(of.blocks[n-1], s[n*textsum.Block:end], nil), end, of.key)
 }
 
-// ended notes the end of an element of the array top. It remembers the one before, if that was the last of its block.
-func (p *Walk) ended(of *elements, s string, end int, top *frame) {
+// ended notes the end of an element of the array top, which lies in outside. It remembers the one before, if that was the last of its block.
+func (p *Walk) ended(of *elements, s string, end int, outside, top *frame) {
 	now := p.counted()
 	if _, ok := now.since(of.before); !ok { // now or of any later element
 		p.learnBegin(of, s)
@@ -384,7 +384,9 @@ func (p *Walk) ended(of *elements, s string, end int, top *frame) {
 	e, _ := now.since(top.before)
 	index := p.path[len(p.path)-1].index
 	switch {
-	case top.announced != nil, top.header != nil && top.titles != nil, top.titles != nil, p.pem.open > 0, len(p.pem.lines) > 0: // it says something about the next element
+	case top.announced != nil, top.titles != nil, p.pem.open > 0, len(p.pem.lines) > 0: // it says something about the next element
+		return
+	case top.collect != nil, top.lists && outside.object: // columns of rows, and rows whose columns may be named behind them
 		return
 	case index == 0 && top.open < of.last.open: // what is in this element has ended at the same place, and may be what grows
 		return

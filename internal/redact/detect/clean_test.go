@@ -242,3 +242,27 @@ func TestKeptTokensChangeNothing(t *testing.T) {
 	require.Greater(t, kept, 300)
 	require.Greater(t, many, 20)
 }
+
+// Names of columns, and marks of keys, say something about what stands before or behind them, also when the text is known up to there, or a part of it.
+func TestAKnownBeginOfAnArrayHidesNoColumnAndNoKey(t *testing.T) {
+	cell := strings.Repeat("alpha beta ", 30)
+	rows := func(n int) string {
+		return strings.Repeat(`["`+cell+`","swordfish"],`, n-1) + `["` + cell + `","swordfish"]`
+	}
+	long := strings.Repeat(`read \"it\" again `, 800)
+	for name, text := range map[string]func(n int) string{
+		"rows before columns": func(n int) string { return `{"rows":[` + rows(n) + `],"columns":["user","password"]}` },
+		"many columns": func(n int) string {
+			return `{"columns":[{"name":"password"}` + strings.Repeat(`,{"name":"user","comment":"`+cell+`"}`, n) + `],"rows":[["swordfish"]]}`
+		},
+		"a long line": func(n int) string {
+			return `["` + strings.Repeat("abcdefgh", 8) + `","` + long + `","-----END PRIVATE KEY-----"` + strings.Repeat(`,"x"`, n) + `]`
+		},
+	} {
+		d := masking(t)
+		for n := 40; n < 46; n++ {
+			text := text(n)
+			require.Equal(t, masking(t).Walk(nil).Value("content", text), d.Walk(nil).Value("content", text), "%s: %d", name, n)
+		}
+	}
+}

@@ -45,21 +45,20 @@ func codeNumber(s string, i int) (to int) {
 // codeSaid looks at a number behind a word for a code.
 func (f *finder) codeSaid(id ruleID, at, end int) {
 	s := f.s
-	i, quoted := end, false
+	i := end
 	for i < len(s) && i-end < 40 && !isDigit(s[i]) {
 		c := s[i]
-		if c == '\n' && i > end && s[i-1] != ':' && s[i-1] != '\n' || c == '.' || c == '=' || c == '(' || c == '[' || c == '{' || c == ';' || c == '#' || c == '/' {
+		if c == '\n' && i > end && s[i-1] != ':' && s[i-1] != '\n' || strings.IndexByte(".=([{;#/", c) >= 0 {
 			return
 		}
-		quoted = quoted || c == '"' || c == '\'' || c == '*' || c == '`'
 		i++
 	}
-	if i >= len(s) || i-end >= 40 || i == end || isAlpha(s[i-1]) || s[i-1] == '-' && i > 1 && !isAlpha(s[i-2]) && s[i-2] != ' ' {
+	if i >= len(s) || i-end >= 40 || i == end || isAlpha(s[i-1]) {
 		return
 	}
 	f.work += i - end
 	to := codeNumber(s, i)
-	if to == i || to-i == 4 && (s[i:i+2] == "20" || s[i:i+2] == "19") {
+	if to == i || to-i == 4 && (s[i:i+2] == "20" || s[i:i+2] == "19") || !saidBehind(s[end:i], to-i) || counts(s[to:]) {
 		return
 	}
 	from := max(0, at-48)
@@ -67,14 +66,52 @@ func (f *finder) codeSaid(id ruleID, at, end int) {
 	before := strings.ToLower(s[from:i])
 	of := max(from, at-24)
 	of += strings.LastIndexAny(s[of:at], ",:=/") + 1
-	if hasWordOf(strings.ToLower(s[of:at]), otherCode) || strings.Contains(before, "code of") || strings.Contains(before, "code in") || strings.Contains(before, "codes ") {
+	if hasWordOf(strings.ToLower(s[of:i]), otherCode) || strings.Contains(before, "codes ") {
 		return
 	}
-	if !hasWordOf(before, codeContext) && !(s[at] >= 0x80 && len(s[at:end]) > 6) && !hasWordOf(strings.ToLower(s[to:min(len(s), to+64)]), []string{"valid for", "expires in", "do not share", "don't share", "never share", "g\u00fcltig", "valable", "v\u00e1lido"}) {
+	if !hasWordOf(before, codeContext) && !(s[at] >= 0x80 && end-at > 6) && !hasWordOf(strings.ToLower(s[to:min(len(s), to+64)]), codeBehind) {
 		return
 	}
 	f.add(i, to, id)
 }
+
+// codeBehind are words behind a code that say that it is one.
+var codeBehind = []string{"valid for", "expires in", "do not share", "don't share", "never share", "g\u00fcltig", "valable", "v\u00e1lido"}
+
+// saidBehind says whether what stands between a word for a code and a number of n characters says that the number is the
+// code: it ends with a colon, a word for "is" or a character that is no ASCII. A longer number can follow the word directly.
+func saidBehind(gap string, n int) bool {
+	gap = strings.TrimRight(gap, " \t\r\n\"'*`")
+	if google := strings.TrimSuffix(gap, "G-"); google != gap { // your code is G-123456
+		gap = strings.TrimRight(google, " ")
+	}
+	if gap == "" {
+		return n >= 6
+	}
+	last := gap[len(gap)-1]
+	if last == ':' || last >= 0x80 {
+		return true
+	}
+	word := gap[strings.LastIndexByte(gap, ' ')+1:]
+	return isCopula[strings.ToLower(word)] || len(word) == len(gap) && isAlpha(last) && n >= 6 // kodunuz
+}
+
+var isCopula = wordSet("is ist lautet est es er to on este jest adalah je")
+
+// counts says whether a text behind a number goes on with what the number counts: 1200 lines.
+func counts(behind string) bool {
+	if behind == "" || behind[0] != ' ' {
+		return false
+	}
+	n := 1
+	for n < len(behind) && n < 24 && (isLower(behind[n]) || isUpper(behind[n])) {
+		n++
+	}
+	return n > 1 && !codeGoesOn[strings.ToLower(behind[1:n])]
+}
+
+// codeGoesOn are words with which a sentence goes on behind a code.
+var codeGoesOn = wordSet("and or it this to do don for is if valid expires please never within use enter und zur zum f et y para e per pour voor om den dla i ve the you your")
 
 // hasWordOf says whether one of the words stands at the begin of a word in a text in lower case.
 func hasWordOf(lower string, words []string) bool {
@@ -121,20 +158,20 @@ func (f *finder) codeFirst(id ruleID, at, end int) {
 	stop := lineBehind(s, at, 96)
 	after := strings.ToLower(s[at:stop])
 	f.work += stop - i
-	if n := strings.IndexAny(after[1:], ".!?\n"); n >= 0 {
+	if n := strings.IndexAny(after[1:], ".!?;\n"); n >= 0 {
 		after = after[:n+1]
 	}
 	word := strings.ToLower(s[at:end])
 	switch {
 	case strings.Contains(word, " to ") || strings.Contains(word, " for "):
 		before := strings.ToLower(s[max(0, i-24):i])
-		if !hasWordOf(before, []string{"use", "enter", "code", "type", "with", "otp", "pin"}) {
-			return
-		}
-		if strings.HasPrefix(strings.TrimLeft(before[max(0, len(before)-8):], " "), "port") {
+		if !hasWordOf(before, []string{"code", "otp", "pin"}) && !(hasWordOf(before, []string{"use", "enter", "type", "with"}) && hasWordOf(after, codePurpose) && (to-i >= 6 || word == " to verify")) {
 			return
 		}
 	default:
+		if to-i < 6 && !hasWordOf(after, codeContext[1:]) { // without "your"
+			return
+		}
 		if !hasWordOf(after, []string{"code", "otp", "pin", "passcode", "kode", "kod", "c\u00f3digo", "codice", "password", "best\u00e4tigungscode", "verificatiecode", "tan", "2fa", "verification", "best\u00e4tigung", "sicherheitscode", "anmeldecode", "inlogcode", "beveiligingscode"}) ||
 			hasWordOf(after, []string{"order", "invoice", "ticket", "postal", "zip", "promo", "discount", "coupon", "error", "exit", "country"}) {
 			return
@@ -142,6 +179,9 @@ func (f *finder) codeFirst(id ruleID, at, end int) {
 	}
 	f.add(i, to, id)
 }
+
+// codePurpose are words for what a number is for that is a code.
+var codePurpose = []string{"sign in", "log in", "login", "verif", "authenticat", "confirm your", "account", "identity", "reset your", "reset the pass"}
 
 var codeList = seeker{rule: "recovery-codes", class: Known, text: "lists of backup and recovery codes, and recovery keys", words: []string{"backup~code", "backup-code", "backup_code", "backup~verification~code", "recovery~code", "recovery-code", "recovery_code", "scratch~code", "emergency~code", "wiederherstellungscode", "codes~de~secours", "codes~de~r\u00e9cup\u00e9ration", "c\u00f3digos~de~recuperaci\u00f3n", "codigos~de~recuperacion", "c\u00f3digos~de~respaldo", "c\u00f3digos~de~backup", "c\u00f3digos~de~recupera\u00e7\u00e3o", "codici~di~backup", "codici~di~recupero", "back-upcodes", "herstelcodes", "\u0440\u0435\u0437\u0435\u0440\u0432\u043d\u044b\u0435~\u043a\u043e\u0434\u044b", "\u5907\u7528\u4ee3\u7801", "\u6062\u590d\u4ee3\u7801", "\u30d0\u30c3\u30af\u30a2\u30c3\u30d7\u30b3\u30fc\u30c9", "recovery~key", "backup~key", "sicherungscode", "kody~zapasowe", "yedek~kod", "reservkoder", "one-time~codes", "backupcodes", "recoverycodes", "single-use~codes"}, find: (*finder).codesBelow}
 
@@ -205,7 +245,7 @@ func (f *finder) codesBelow(id ruleID, at, end int) {
 	limit := min(len(s), i+1200)
 	found, misses := 0, 0
 	last := i
-	for i < limit && misses < 4 && found < 64 {
+	for i < limit && misses < 4 && (found > 0 || misses < 2) && found < 64 {
 		// To the begin of the next word.
 		from := i
 		for i < limit && !isAlnum(s[i]) {
@@ -332,6 +372,9 @@ func base32Secret(s string) int {
 		return 0
 	}
 	v := strings.ToLower(s[:i])
+	if strings.HasPrefix(v, "abcdefgh") { // the alphabet
+		return 0
+	}
 	if digits >= 2 || upper > 0 && n%8 == 0 && digits >= 1 || groups >= 4 && digits > 0 || unlikely(v) >= 4 && n%8 == 0 {
 		return i
 	}

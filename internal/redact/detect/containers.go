@@ -214,8 +214,8 @@ func (p *Walk) Array(k *Name, walk func(*Container)) {
 
 // Announce tells the object about a member before it is walked: a name may come after its value.
 func (c *Container) Announce(name, text string) {
-	if k := fieldOf(name, text); k != nil {
-		c.form = k
+	if a := fieldOf(name, text); a != asksNothing {
+		c.form = a
 	}
 	if isNameName(name) && c.announced == nil {
 		if c.announced = c.p.announcedBy(text); c.announced == nil {

@@ -145,7 +145,7 @@ func (f *finder) pathSession(id ruleID, at, end int) {
 		to++
 	}
 	f.work += to - end
-	if v := s[end:to]; len(v) >= 12 && randomish(v) {
+	if v := s[end:to]; cookieSecret(v) {
 		f.add(end, to, id)
 	}
 }

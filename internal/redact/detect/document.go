@@ -34,7 +34,7 @@ type frame struct {
 	open   int
 	before counted
 	// form is what the label of a field says about what is typed there: {"element": "Password field", "text": …}.
-	form *Name
+	form asks
 	// header is what the names of columns say about the rows in it, row about its own elements, cell about its members.
 	// collect is the header that its elements name. rows is where a list of lists stands among its members that came before the names.
 	header, row, collect *header
@@ -104,7 +104,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	for {
 		top := &frames[len(frames)-1]
 		if of.blocks != nil && top.first && !top.object && len(frames) > 1 && p.path[len(p.path)-1].index >= 0 && at > of.last.end {
-			p.ended(of, s, at, top)
+			p.ended(of, s, at, &frames[len(frames)-2], top)
 		}
 		var t jsonscan.Token
 		if len(tokens) > 0 {
@@ -184,8 +184,10 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 					}
 				}
 				if known {
-					if top.object && isValueName(p.path[len(p.path)-1].name) && top.announced == nil {
+					if p.unnamed(top) {
 						top.unnamed = t
+					} else if !top.object {
+						p.pem.lines = p.pem.lines[:0]
 					}
 					if len(frames) > 1 {
 						p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
@@ -214,25 +216,19 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
 			}
 			edits = p.inside(edits, t.Start+1, v, of)
-			if top.object && top.announced == nil && top.form == nil && (isValueName(p.path[len(p.path)-1].name) || isTypedName(p.path[len(p.path)-1].name)) {
+			if p.unnamed(top) {
 				top.unnamed = t
-			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != nil) {
+			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != asksNothing) {
 				top.unnamed = jsonscan.Token{}
-				key := cmp.Or(top.announced, top.form)
-				if unnamed, _ := decoded(s, u); top.announced != nil || typedInto(unnamed) {
-					if p.inherited != nil {
-						key = p.inherited
-					}
-					edits = p.anew(edits, s, u, key)
+				if unnamed, _ := decoded(s, u); top.announced != nil || top.form.takes(unnamed) {
+					edits = p.anew(edits, s, []again{{u, cmp.Or(top.announced, top.form.name())}})
 				}
 			}
 			if ended {
-				for _, l := range p.pem.lines {
-					edits = p.anew(edits, s, l, ofKey)
-				}
+				edits = p.anew(edits, s, p.pem.lines)
 				p.pem.lines = p.pem.lines[:0]
 			} else if !line && !top.object && len(text) >= 24 && pemLine(text) {
-				if p.pem.lines = append(p.pem.lines, t); len(p.pem.lines) > 128 {
+				if p.pem.lines = append(p.pem.lines, again{t, ofKey}); len(p.pem.lines) > 128 {
 					p.pem.lines = p.pem.lines[1:]
 				}
 			} else if len(p.pem.lines) > 0 && !top.object && len(text) > 4 {
@@ -243,7 +239,12 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			}
 		case jsonscan.Literal:
 			if top.object && s[t.Start] == 't' && p.path[len(p.path)-1].name == "sensitive" { // an output of Terraform
-				top.form = aField
+				top.pointed = aField
+				if u := top.unnamed; u.Kind == jsonscan.String && strings.HasSuffix(strings.TrimRight(s[:u.Start], ": \t\r\n"), `"value"`) {
+					if text, _ := decoded(s, u); typedInto(text) {
+						edits = p.anew(edits, s, []again{{u, aField}})
+					}
+				}
 			}
 		case jsonscan.Number:
 			p.tell(top, s[t.Start:t.End])
@@ -317,6 +318,15 @@ func (p *Walk) settingBy(text string) *Name {
 	return nil
 }
 
+// unnamed says whether the current member of an object can be a value whose name stands behind it.
+func (p *Walk) unnamed(top *frame) bool {
+	if !top.object || top.announced != nil || top.form != asksNothing {
+		return false
+	}
+	name := p.path[len(p.path)-1].name
+	return isValueName(name) || isTypedName(name)
+}
+
 // nameOf returns what is known about a string from its name or from the string before it, and notes what this one says about the next.
 func (p *Walk) nameOf(top *frame, text string) *Name {
 	key := top.key
@@ -344,10 +354,10 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 			return aField
 		}
 		name := p.path[len(p.path)-1].name
-		if k := fieldOf(name, text); k != nil {
-			top.form = k
-		} else if top.form != nil && isTypedName(name) && !key.secret && typedInto(text) {
-			return top.form
+		if a := fieldOf(name, text); a != asksNothing {
+			top.form = a
+		} else if isTypedName(name) && !key.secret && top.form.takes(text) {
+			return top.form.name()
 		}
 		if top.collect != nil && isColumnName(name) {
 			top.collect.add(p.columnOf(text), top.place)

@@ -16,6 +16,9 @@ var expectSend = seeker{rule: "expect-answer", class: Known, by: "expect-send", 
 var asksSecret = []string{"assword", "assphrase", "passcode", "passwort", "kennwort", "mot de passe", "contrase", "senha", "wachtwoord", "pin:", "pin ", "token", "code:", "otp", "secret", "passwd",
 	"пароль", "パスワード", "密码", "密碼", "비밀번호", "hasło", "heslo", "parola", "lösenord", "adgangskode", "salasana", "şifre", "jelsz"}
 
+// readsFirst are parts of what a program does that answers a question: it reads the question.
+var readsFirst = []string{"expect", "recv", "read", "wait", "spawn", "prompt", " in ", "endswith", "includes", "contains"}
+
 func (f *finder) expectAnswer(id ruleID, at, end int) {
 	s := f.s
 	from := max(0, at-160)
@@ -36,6 +39,9 @@ func (f *finder) expectAnswer(id ruleID, at, end int) {
 		if strings.LastIndex(lower[asked:], w) > 0 {
 			return
 		}
+	}
+	if i := strings.IndexByte(s[at:end], '('); i == len("send") && !containsAny(strings.ToLower(s[from:at]), readsFirst) { // response.status(401).send("no token")
+		return
 	}
 	i := end - 1
 	if s[i] == '(' {
@@ -67,7 +73,7 @@ func (f *finder) answer(id ruleID, from, to int) {
 			v, cut = v[:len(v)-1], true
 		}
 	}
-	if typedSecret(v) && v[0] != '[' {
+	if typedInto(v) && v[0] != '[' {
 		f.add(from, from+len(v), id)
 	}
 }

@@ -17,46 +17,85 @@ import (
 var (
 	askedWords = strings.Split("password|passwd|passphrase|passcode|passwort|kennwort|mot de passe|contrase\u00f1a|contrasena|senha|palavra-passe|wachtwoord|has\u0142o|heslo|l\u00f6senord|adgangskode|passord|salasana|jelsz\u00f3|"+
 		"\u015fifre|sifre|parola|\u043f\u0430\u0440\u043e\u043b\u044c|\u043f\u0430\u0440\u043e\u043b\u044f|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\ube44\ubc00\ubc88\ud638|\uc554\ud638|\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631|\u05e1\u05d9\u05e1\u05de\u05d4|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|m\u1eadt kh\u1ea9u|kata sandi|"+
-		"2fa|mfa code|one-time|one time|onetime|verification code|security code|authentication code|auth code|login code|sign-in code|confirmation code|recovery code|backup code|access code|two-factor|two factor|authenticator|sms code|best\u00e4tigungscode|code de v\u00e9rification|"+
+		"2fa|mfa code|verification code|security code|authentication code|auth code|login code|sign-in code|confirmation code|recovery code|backup code|access code|two-factor|two factor|authenticator|sms code|best\u00e4tigungscode|code de v\u00e9rification|"+
 		"c\u00f3digo de verificaci\u00f3n|c\u00f3digo de verifica\u00e7\u00e3o|\u9a8c\u8bc1\u7801|\u9a57\u8b49\u78bc|\u8a8d\u8a3c\u30b3\u30fc\u30c9|\uc778\uc99d\ubc88\ud638|\u043a\u043e\u0434 \u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0436\u0434\u0435\u043d\u0438\u044f|recovery phrase|seed phrase|client secret|clientsecret|secret key|secret value|card number|cardnumber|social security", "|")
 	askedKeys = strings.Split("api key|apikey|api-key|api_key|access key|secret|token|license key|private key|webhook", "|")
-	// askedShort are words of their own only.
-	askedShort = wordSet("pwd pw pass pin otp totp 2fa mfa cvv cvc ssn passwd psw passwort tan")
+	// askedShort are words of their own only. Those of askedCodes ask for a code, and mean something else elsewhere: a pin of a board, a pass of a test.
+	askedShort = wordSet("pwd pw 2fa mfa cvv cvc ssn psw totp")
+	askedCodes = wordSet("pass pin otp tan onetime")
 	// notTyped are words for what nobody types into, or what is said about a secret.
 	notTyped = wordSet(`button btn link checkbox toggle icon forgot forgotten show hide remember strength hint policy policies rule rules requirement requirements error message alert heading title help manager generator search
-		count counter expires expiry expiration min max menu tab image logo username email option settings setting reset resetting change changed changing visibility eye list docs about url name type length submit radio`)
+		count counter expires expiry expiration min max menu tab image logo username email option settings setting reset resetting change changed changing visibility eye list docs about url name type length submit radio
+		method channel mode hash map location title`)
+	// notTypedLast are words for what is shown of a field, if they are the last ones: input[placeholder=Password] is the field.
+	notTypedLast = wordSet("label placeholder caption tooltip")
 )
 
-// asked says what a label asks for: a secret whatever it looks like, or a key.
-func asked(label string) (secret, key bool) {
+// asks is what a label asks for.
+type asks uint8
+
+const (
+	asksNothing  asks = iota
+	asksKey           // what looks like a key
+	asksCode          // what has a digit
+	asksPassword      // whatever it looks like
+)
+
+// takes says whether what is typed can be what is asked for.
+func (a asks) takes(v string) bool {
+	switch a {
+	case asksKey:
+		return typedInto(v) && random(v)
+	case asksCode:
+		return typedInto(v) && hasDigit(v) && (strings.IndexByte(v, ' ') < 0 || codeNumber(v, 0) == len(v))
+	}
+	return a == asksPassword && typedInto(v)
+}
+
+// name is that of what is typed.
+func (a asks) name() *Name {
+	if a == asksKey {
+		return aKeyField
+	}
+	return aField
+}
+
+// asked says what a label asks for.
+func asked(label string) (a asks) {
 	if len(label) < 2 || len(label) > 200 {
-		return false, false
+		return asksNothing
 	}
 	lower := strings.ToLower(label)
-	for _, w := range askedWords {
-		if strings.Contains(lower, w) {
-			secret = true
-			break
-		}
-	}
 	words := splitWords(label)
-	if !secret {
-		for _, w := range askedKeys {
-			key = key || strings.Contains(lower, w)
-		}
-		for _, w := range words {
-			secret = secret || askedShort[w]
+	if containsAny(lower, askedKeys) {
+		a = asksKey
+	}
+	for i, w := range words {
+		if askedCodes[w] || w == "time" && i > 0 && words[i-1] == "one" {
+			a = max(a, asksCode)
+		} else if askedShort[w] {
+			a = asksPassword
 		}
 	}
-	if !secret && !key || len(words) > 16 {
-		return false, false
+	if containsAny(lower, askedWords) {
+		a = asksPassword
+	}
+	if a == asksNothing || len(words) > 16 {
+		return asksNothing
 	}
 	for i, w := range words {
 		if notTyped[w] && !(w == "name" && i+1 < len(words)) && !(w == "type" && slices.Contains(words, "password")) { // input[name=password], input[type=password]
-			return false, false
+			return asksNothing
 		}
 	}
-	return secret, key
+	if notTypedLast[words[len(words)-1]] {
+		return asksNothing
+	}
+	return a
+}
+
+func containsAny(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
 // isLabelName holds for members that say which field of a form is meant.
@@ -86,26 +125,21 @@ var (
 	aKeyField = &Name{facts: facts{credential: true}}
 )
 
-// fieldOf returns what the label of a field says about what is typed there, nil if nothing.
-func fieldOf(name, label string) *Name {
-	if !isLabelName(name) || len(label) > 200 {
-		return nil
+// fieldOf returns what the label of a field says about what is typed there.
+func fieldOf(name, label string) asks {
+	if !isLabelName(name) || (name == "id" || name == "type" || name == "key" || name == "name") && len(label) > 64 {
+		return asksNothing
 	}
-	if (name == "id" || name == "type" || name == "key" || name == "name") && len(label) > 64 {
-		return nil
+	a := asked(label)
+	if a == asksKey && (name == "type" || name == "id") {
+		return asksNothing
 	}
-	switch secret, key := asked(label); {
-	case secret:
-		return aField
-	case key && name != "type" && name != "id":
-		return aKeyField
-	}
-	return nil
+	return a
 }
 
-// typedInto holds for what can be a secret in a field: a word, or a few of a phrase.
+// typedInto holds for what can be a secret in a field: one word, or several with a digit.
 func typedInto(v string) bool {
-	return len(v) >= 3 && len(v) <= 256 && strings.IndexByte(v, '\n') < 0 && typedSecret(v) && v[0] != '<' && v[0] != '{'
+	return typedSecret(v) && strings.IndexByte(v, '\n') < 0 && v[0] != '<' && v[0] != '{' && (strings.IndexByte(v, ' ') < 0 || hasDigit(v))
 }
 
 var formCode = seeker{rule: "form-call", class: Known, by: "form-field", text: "what a call types into a field that asks for a secret", words: []string{".fill(", ".type(", "send_keys(", "sendkeys(", "setvalue(", "addvalue(", ".val(", "fillfield(",
@@ -153,15 +187,15 @@ func (f *finder) formCall(id ruleID, at, end int) {
 			}
 		}
 		v := strings.TrimSuffix(strings.TrimSuffix(s[lo:hi], "{enter}"), "\\n")
-		if secret, key := asked(tailOf(label, 160)); typedInto(v) && (secret || key && random(v)) {
+		if equalLowered(s[at:end], ".set(") && !hasDigit(v) { // of a map: labels.set("password", "Kennwort")
+			return
+		}
+		if asked(label[max(0, len(label)-160):]).takes(v) {
 			f.add(lo, lo+len(v), id)
 		}
 		return
 	}
 }
-
-// tailOf returns the end of a text, so many bytes of it at most.
-func tailOf(s string, most int) string { return s[max(0, len(s)-most):] }
 
 // robot looks at a keyword of Robot Framework: a locator and a text, parted by two spaces or more.
 func (f *finder) robot(id ruleID, i int) {
@@ -178,7 +212,7 @@ func (f *finder) robot(id ruleID, i int) {
 	rest := strings.TrimLeft(trimmed[n:], " \t")
 	at := i + len(line) - len(rest)
 	v := firstWord(rest)
-	if secret, _ := asked(locator); secret && typedInto(v) {
+	if a := asked(locator); a != asksKey && a.takes(v) {
 		f.add(at, at+len(v), id)
 	}
 }
@@ -195,7 +229,7 @@ func (f *finder) formInput(id ruleID, at, end int) {
 		if !ok {
 			return
 		}
-		if secret, key := asked(s[lo:hi]); secret || key {
+		if a := asked(s[lo:hi]); a != asksNothing {
 			colon := strings.Index(s[next:stop], ": ")
 			if colon < 0 || strings.ContainsAny(s[next:next+colon], "\"'") {
 				return
@@ -205,7 +239,7 @@ func (f *finder) formInput(id ruleID, at, end int) {
 			if a, b, _, ok := quotedAt(s[:stop], from); ok {
 				from, to = a, b
 			}
-			if v := strings.TrimSpace(s[from:to]); typedInto(v) && (secret || random(v)) {
+			if a.takes(strings.TrimSpace(s[from:to])) {
 				f.add(from, to, id)
 			}
 		}
@@ -246,7 +280,7 @@ func (f *finder) formInput(id ruleID, at, end int) {
 			continue
 		}
 		label := s[a:b]
-		if secret, _ := asked(label); secret && label != "submit" {
+		if a := asked(label); a != asksKey && a.takes(s[lo:hi]) {
 			f.add(lo, hi, id)
 			return
 		}
@@ -279,7 +313,7 @@ func (f *finder) formTold(id ruleID, at, end int) {
 		if verb < 0 {
 			return
 		}
-		if secret, key := asked(before[verb:]); secret || key && random(s[lo:hi]) {
+		if asked(before[verb:]).takes(s[lo:hi]) {
 			f.add(lo, hi, id)
 		}
 		return
@@ -302,7 +336,7 @@ func (f *finder) formTold(id ruleID, at, end int) {
 			after = after[:i]
 		}
 	}
-	if secret, key := asked(after); secret || key && random(s[lo:hi]) {
+	if asked(after).takes(s[lo:hi]) {
 		f.add(lo, hi, id)
 	}
 }
@@ -350,8 +384,8 @@ func (f *finder) formMember(start, end int) bool {
 	if name == open-1 || !strings.Contains(s[name:open], ":") {
 		return false
 	}
-	secret, key := asked(s[open:shut])
-	if !secret && !key {
+	a := asked(s[open:shut])
+	if a == asksNothing {
 		return false
 	}
 	for i := shut + 1; i < len(s) && i-shut < 200 && s[i] != '}' && s[i] != '{' && s[i] != '\n'; {
@@ -379,7 +413,7 @@ func (f *finder) formMember(start, end int) bool {
 			continue
 		}
 		if lo, hi, _, ok := quotedAt(s, spaces(s, at+1, 0)); ok {
-			if v := s[lo:hi]; typedInto(v) && (secret || random(v)) {
+			if a.takes(s[lo:hi]) {
 				f.formed = hi
 				f.add(lo, hi, f.on.rules.form)
 				return true

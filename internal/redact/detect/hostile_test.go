@@ -61,6 +61,8 @@ func hostileUnits() map[string]string {
 			}
 		}
 	}
+	// Everything that is undone, at once: each in the view of another.
+	units["all ways"] = `"a1B2c3D4e5F6" + "g7H8i9J0k1L2" \u0041bc %41bc e&#65;g ` + "\u200b\nx1aB3dE5gH7jK9x\nmN1pQ3aB3dE5g\n"
 	for _, unit := range []string{
 		"-----END PRIVATE KEY-----\n", "AAAAAAAA1AAAAAAAAAAAAAAAA\n", "\" + \"", "\"a1b2\" + \"c3d4\"", "4111\n", "4111_", "user  password\n", "| password\n", "<th>password</th>", "your code is 1234 ", "use 123456 to sign in ", "/reset/a1B2c3D4e5F6g7H8", "backup codes: 1234-5678\n",
 		`{"element":"password","text":"x"}`, `"element":"password","x":`, `[["password"],["x"]]`, `{"columns":["password"],"rows":[["x"]]}`, `{"rows":[["x"]],"columns":["password"]}`, `["-----BEGIN PRIVATE KEY-----","AAAA1111BBBB2222CCCC3333"]`, `"AAAA1111BBBB2222CCCC3333",`,
@@ -137,6 +139,20 @@ func TestNoTextIsLookedAtAgainAndAgain(t *testing.T) {
 	slices.SortFunc(all, func(a, b share) int { return cmp.Compare(b.work, a.work) })
 	for _, s := range all[:10] {
 		t.Logf("%.0f bytes per byte: %s", s.work, s.name)
+	}
+}
+
+// A value that stands before its name is searched again, and what was found elsewhere is not moved for it.
+func TestWhatIsSearchedAgainMovesNothingElse(t *testing.T) {
+	d := masking(t)
+	d.work = &atomic.Int64{}
+	for _, unit := range []string{
+		`["AAAA1111BBBB2222CCCC3333","-----END PRIVATE KEY-----"]`, `{"value":"hunter22x","name":"password"}`, `{"text":"hunter22x","element":"password"}`, `{"rows":[["hunter22x"]],"columns":["password"]}`,
+	} {
+		text := "[" + strings.Repeat(unit+",", 4000) + unit + "]"
+		d.work.Store(0)
+		require.NotEqual(t, text, d.Walk(nil).Value("content", text))
+		require.Less(t, d.work.Load(), int64(50*len(text)), unit)
 	}
 }
 

@@ -23,7 +23,7 @@ var notLinks = []string{"/commit", "/blob/", "/tree/", "/raw/", "/pull/", "/issu
 // linkSecret holds for a part of such a link that no page has as its name. sure: the word before it says that
 // it is one.
 func linkSecret(v string, sure bool) bool {
-	if len(v) < 12 && !(sure && len(v) >= 8) || len(v) > 1024 {
+	if len(v) < 12 && !(sure && len(v) >= 8) || len(v) > 1024 || idPrefixed(v) {
 		return false
 	}
 	if hexDigest(v) {
@@ -101,7 +101,7 @@ func (f *finder) linkToken(id ruleID, at, end int) {
 			name := strings.ToLower(part[:eq])
 			part, lo = part[eq+1:], from+eq+1
 			sure := linkNames[name]
-			if linkSecret(part, sure) && !openLink[name] && (sure || random(part)) || sure && codeNames[name] && isNumber(part) && len(part) >= 4 && len(part) <= 8 {
+			if linkSecret(part, sure) && !openLink[name] && (sure || random(part) && !f.r.Named(name).protocol) || sure && codeNames[name] && isNumber(part) && len(part) >= 4 && len(part) <= 8 {
 				f.add(lo, lo+len(part), id)
 			}
 		} else if from > at+1 && linkSecret(part, !weak && (uuids || len(part) != 36)) {

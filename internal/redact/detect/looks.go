@@ -268,12 +268,18 @@ func mangled(v string) bool {
 	return len(v) == 17 && v[0] == 'h' && isHex(v[1:])
 }
 
+// idPrefixed holds for ids that say so: call_…, seti_….
+func idPrefixed(v string) bool {
+	i := strings.IndexAny(v, "_-")
+	return i > 0 && i <= 8 && idPrefixes[v[:i]]
+}
+
 // keylike holds for what no program gives out but as a key: long, of capitals, small letters and digits, and neither an id with its prefix nor a digest.
 func keylike(v string) bool {
 	if len(v) < 20 || len(v) > 512 || !random(v) || hexDigest(v) || entropy(v) < 3.5 {
 		return false
 	}
-	if i := strings.IndexAny(v, "_-"); i > 0 && i <= 8 && idPrefixes[v[:i]] {
+	if idPrefixed(v) {
 		return false
 	}
 	upper, lower, digit := 0, 0, 0

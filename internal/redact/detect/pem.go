@@ -3,11 +3,7 @@
 
 package detect
 
-import (
-	"strings"
-
-	"github.com/tapedeck/tapedeck/tape/jsonscan"
-)
+import "strings"
 
 // Private keys in PEM whose parts do not stand together: the end of one alone (tail of a file), and one as a
 // list of its lines. Certificates and public keys have other marks and are left alone, and so is a sentence
@@ -109,8 +105,8 @@ func (f *finder) pemEnd(id ruleID, at, _ int) {
 
 // pemList is what is known of a list of the lines of a private key.
 type pemList struct {
-	open  int              // how many brackets were open where the begin of a key stood, 0 if there was none
-	lines []jsonscan.Token // strings that can be lines of a key whose end comes
+	open  int     // how many brackets were open where the begin of a key stood, 0 if there was none
+	lines []again // strings that can be lines of a key whose end comes
 }
 
 // pemLine holds for a line of the body of a PEM file.

@@ -42,7 +42,7 @@ func joint(s string, i int) int {
 
 // joined looks at the text with its literals joined, from the first that may be.
 func (f *finder) joined() {
-	if f.literal == 0 || f.decoded >= maxDecoded {
+	if f.literal == 0 {
 		return
 	}
 	s := f.s
@@ -78,15 +78,16 @@ func pieceEnd(s string, i int) bool {
 
 // across adds what is found in a view over a place where something was left out of it.
 func (f *finder) across(v *view) {
-	for _, x := range f.r.search(v.text, f.k, f.user, f.decoded+1, f.sure) {
+	left := v.at
+	for _, x := range f.r.look(v.text, f.k, f.user, f.decoded+1, f.sure, true) { // in order, as the places are
+		for len(left) > 0 && left[0].decoded <= x.start {
+			left = left[1:]
+		}
 		from := x.start
-		for _, m := range v.at { // each piece by itself
-			if m.decoded <= x.start || m.decoded >= x.end {
-				continue
-			}
+		for ; len(left) > 0 && left[0].decoded < x.end; left = left[1:] { // each piece by itself
 			start, _ := v.raw(from, from+1)
-			f.add(start, m.raw, x.rule)
-			from = m.decoded
+			f.add(start, left[0].raw, x.rule)
+			from = left[0].decoded
 		}
 		if from > x.start {
 			start, end := v.raw(from, x.end)
@@ -95,11 +96,8 @@ func (f *finder) across(v *view) {
 	}
 }
 
-// wrapped looks for keys that go on behind the end of a line.
+// wrappedKeys looks for keys that go on behind the end of a line.
 func (f *finder) wrappedKeys() {
-	if f.decoded >= maxDecoded {
-		return
-	}
 	s := f.s
 	var b viewBuilder
 	for i := 0; i < len(s); i++ {

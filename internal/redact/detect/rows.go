@@ -48,8 +48,8 @@ func (p *Walk) columns(outside, opened *frame, inArray bool) {
 			opened.row = outside.header
 		case outside.header != nil:
 			opened.header = outside.header
-		case outside.form != nil && (name == "arguments" || name == "args" || name == "values" || name == "value"):
-			opened.key = outside.form
+		case outside.form != asksNothing && outside.form != asksCode && (name == "arguments" || name == "args" || name == "values" || name == "value"):
+			opened.key = outside.form.name()
 		}
 	case outside.object && opened.object && columnsOf(p.path[at].name):
 		opened.named = true
@@ -112,11 +112,12 @@ func (p *Walk) closedIn(outside, closed *frame, at int) (rows [2]int, by *header
 func (p *Walk) rowsBefore(edits []edit, s string, rows [2]int, by *header) []edit {
 	r := jsonscan.New(s[:rows[1]], rows[0])
 	depth, column := 0, -1
+	var values []again
 	for {
 		t := r.Next()
 		switch t.Kind {
 		case jsonscan.End, jsonscan.Bad:
-			return edits
+			return p.anew(edits, s, values)
 		case jsonscan.Open:
 			if depth == 2 {
 				column++
@@ -133,23 +134,44 @@ func (p *Walk) rowsBefore(edits []edit, s string, rows [2]int, by *header) []edi
 			}
 			if column++; t.Kind == jsonscan.String {
 				if k := by.at(column); k != nil {
-					edits = p.anew(edits, s, t, k)
+					values = append(values, again{t, k})
 				}
 			}
 		}
 	}
 }
 
-// anew searches a string again, as the value of what its name turned out to be.
-func (p *Walk) anew(edits []edit, s string, t jsonscan.Token, key *Name) []edit {
-	if p.inherited != nil {
-		key = p.inherited
+// again is a string that is searched again, as the value of what its name turned out to be.
+type again struct {
+	at  jsonscan.Token
+	key *Name
+}
+
+// anew searches strings again, which stand in order. What was found in them before is dropped.
+func (p *Walk) anew(edits []edit, s string, values []again) []edit {
+	if len(values) == 0 {
+		return edits
 	}
-	edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > t.Start && e.start < t.End })
-	text, how := decoded(s, t)
-	edits = p.inside(edits, t.Start+1, how, p.leaf(text, key))
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
-	return edits
+	from := len(edits)
+	for from > 0 && edits[from-1].start > values[0].at.Start {
+		from--
+	}
+	rest := slices.Clone(edits[from:])
+	edits = edits[:from]
+	if p.r.work != nil {
+		p.r.work.Add(int64(len(rest)))
+	}
+	for _, v := range values {
+		for len(rest) > 0 && rest[0].start < v.at.Start {
+			edits, rest = append(edits, rest[0]), rest[1:]
+		}
+		for len(rest) > 0 && rest[0].start < v.at.End {
+			rest = rest[1:]
+		}
+		text, how := decoded(s, v.at)
+		edits = p.inside(edits, v.at.Start+1, how, p.leaf(text, cmp.Or(p.inherited, v.key)))
+	}
+	return append(edits, rest...)
 }
 
 var columnsInText = seeker{rule: "table-json", class: Known, by: "table-column", text: "a secret column of the result of a query, in JSON that stands in other text", words: []string{"columns\":", "headers\":", "fields\":", "header\":", "cols\":", "columnnames\":", "columns':", "headers':", "fields':"}, find: (*finder).jsonColumns}

@@ -125,8 +125,7 @@ func (f *finder) columnName(name string) (secret, key bool) {
 	case k.protocol:
 		return false, false
 	}
-	secret, _ = asked(name)
-	return secret, false
+	return asked(name) == asksPassword, false
 }
 
 // column looks at a cell of a secret column.

@@ -75,6 +75,12 @@ func (r *Detector) find(s string, k *Name, user []*userRule, decoded int) []foun
 
 // search is find, and where sure is said, by the rules alone that do not guess.
 func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure bool) []found {
+	return r.look(s, k, user, decoded, sure, false)
+}
+
+// look is search. whole: the text was put together from pieces. It is not put together again, and its escapes are not undone: that was done before, and
+// all orders of all ways would be many.
+func (r *Detector) look(s string, k *Name, user []*userRule, decoded int, sure, whole bool) []found {
 	if len(s) < gramLen {
 		return nil
 	}
@@ -105,9 +111,9 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 		f.tildes()
 	}
 	f.userRules()
-	f.joined()
-	f.wrappedKeys()
-	if decoded < maxDecoded {
+	if decoded < maxDecoded && !whole {
+		f.joined()
+		f.wrappedKeys()
 		if has&markEscape != 0 {
 			f.escaped()
 		}
