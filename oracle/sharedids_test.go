@@ -13,7 +13,7 @@ import (
 func TestProofOfCallsOfOneIDContradictsSwappedResults(t *testing.T) {
 	build := func(swapped, permuted bool) *tape.Tape {
 		s := newScript(t)
-		a, b := s.asks("call_0", "read", `{"path":"a"}`), s.asks("call_0", "read", `{"path":"b"}`)
+		a, b := s.call("call_0", "read", `{"path":"a"}`), s.call("call_0", "read", `{"path":"b"}`)
 		by := s.model(a, b)
 		s.tool(by, a, `"the content of a"`, "")
 		s.tool(by, b, `"what stands in b"`, "")
@@ -24,7 +24,7 @@ func TestProofOfCallsOfOneIDContradictsSwappedResults(t *testing.T) {
 		for _, result := range shown {
 			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "call_0", Result: parse(t, result)})
 		}
-		s.says("both were read")
+		s.model(says("both were read"))
 		tp := s.ended("both were read")
 		if swapped {
 			first, second := &tp.Events[1], &tp.Events[2]
@@ -46,7 +46,7 @@ func TestProofOfCallsOfOneIDContradictsSwappedResults(t *testing.T) {
 // An id that several recorded calls have does not make a query the repetition of an earlier one: whoever polls gets each answer.
 func TestIDOfSeveralCallsRepeatsNothing(t *testing.T) {
 	s := newScript(t)
-	a := s.asks("call_0", "poll", `{}`)
+	a := s.call("call_0", "poll", `{}`)
 	for _, state := range []string{`"waiting"`, `"running"`, `"done"`} {
 		s.tool(s.model(a), a, state, state)
 	}

@@ -12,16 +12,6 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// asks is a call in an answer.
-func (s *script) asks(id, name, args string) tape.Part {
-	return tape.Part{Type: tape.PartToolCall, ID: id, Name: name, Args: parse(s.tb, args)}
-}
-
-// says adds a model call that answers with a text.
-func (s *script) says(text string) int {
-	return s.model(tape.Part{Type: tape.PartText, Text: text})
-}
-
 // ended completes the script to a run that is graded offline, if nothing is missing.
 func (s *script) ended(answer string) *tape.Tape {
 	t := s.tape
@@ -72,10 +62,10 @@ func gradeOf(t *tape.Tape) (tape.Grade, []string) {
 func TestMissingModelCallLowersTheGradeAndIsSaid(t *testing.T) {
 	chain := func() *script {
 		s := newScript(t)
-		a, b := s.asks("call_aaaaaaaaaaaa", "f", `{"x":1}`), s.asks("call_bbbbbbbbbbbb", "f", `{"x":2}`)
+		a, b := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`), s.call("call_bbbbbbbbbbbb", "f", `{"x":2}`)
 		s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
 		s.tool(s.model(b), b, `"another thing"`, `"another thing"`)
-		s.says("both things are there")
+		s.model(says("both things are there"))
 		return s
 	}
 	if grade, fields := gradeOf(chain().ended("both things are there")); grade != tape.GradeOffline || fields != nil {
@@ -91,11 +81,11 @@ func TestMissingModelCallLowersTheGradeAndIsSaid(t *testing.T) {
 
 func TestMissingModelCallIsFoundWithoutIDs(t *testing.T) {
 	s := newScript(t)
-	a := s.asks("", "poll", `{}`)
+	a := s.call("", "poll", `{}`)
 	for range 3 {
 		s.tool(s.model(a), a, `"not yet, please wait"`, `"not yet, please wait"`)
 	}
-	s.says("given up")
+	s.model(says("given up"))
 	if grade, fields := gradeOf(without(s.ended("given up"), 3)); grade == tape.GradeOffline || len(fields) == 0 {
 		t.Errorf("of three equal calls one is missing: graded %s, %v", grade, fields)
 	}
@@ -103,11 +93,11 @@ func TestMissingModelCallIsFoundWithoutIDs(t *testing.T) {
 
 func TestTextAnswerThatOnlyARequestShowsIsMissing(t *testing.T) {
 	s := newScript(t)
-	s.says("which city do you mean?")
-	s.say(tape.RoleUser, tape.Part{Type: tape.PartText, Text: "Oslo"})
-	s.says("and on which day?")
-	s.say(tape.RoleUser, tape.Part{Type: tape.PartText, Text: "Monday"})
-	s.says("it will rain")
+	s.model(says("which city do you mean?"))
+	s.say(tape.RoleUser, says("Oslo"))
+	s.model(says("and on which day?"))
+	s.say(tape.RoleUser, says("Monday"))
+	s.model(says("it will rain"))
 	if grade, fields := gradeOf(without(s.ended("it will rain"), 2)); grade == tape.GradeOffline || !slices.Contains(fields, "request.messages") {
 		t.Errorf("graded %s, %v", grade, fields)
 	}
@@ -116,12 +106,12 @@ func TestTextAnswerThatOnlyARequestShowsIsMissing(t *testing.T) {
 // What these hold may be so in a run of which nothing is missing.
 func TestWhatNeedNotHaveBeenSaidInTheRunIsNotMissing(t *testing.T) {
 	text := func(role tape.Role, said string) func(*script) {
-		return func(s *script) { s.say(role, tape.Part{Type: tape.PartText, Text: said}) }
+		return func(s *script) { s.say(role, says(said)) }
 	}
 	for name, begin := range map[string][]func(*script){
 		"history of earlier runs": {text(tape.RoleAssistant, "hello there"), text(tape.RoleUser, "what is x?")},
 		"examples in the prompt": {func(s *script) {
-			a := s.asks("example", "f", `{"x":9}`)
+			a := s.call("example", "f", `{"x":9}`)
 			s.say(tape.RoleAssistant, a)
 			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "example", Result: exactjson.StringValue("nine")})
 		}, text(tape.RoleUser, "what is x?")},
@@ -131,9 +121,9 @@ func TestWhatNeedNotHaveBeenSaidInTheRunIsNotMissing(t *testing.T) {
 		for _, add := range begin {
 			add(s)
 		}
-		a := s.asks("call_aaaaaaaaaaaa", "f", `{"x":1}`)
+		a := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`)
 		s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
-		s.says("it is one thing")
+		s.model(says("it is one thing"))
 		if grade, fields := gradeOf(s.ended("it is one thing")); grade != tape.GradeOffline {
 			t.Errorf("%s: graded %s, %v", name, grade, fields)
 		}
@@ -142,11 +132,11 @@ func TestWhatNeedNotHaveBeenSaidInTheRunIsNotMissing(t *testing.T) {
 
 func TestSummaryInPlaceOfMessagesIsNotMissing(t *testing.T) {
 	s := newScript(t)
-	a := s.asks("call_aaaaaaaaaaaa", "f", `{"x":1}`)
+	a := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`)
 	s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
 	s.sent = s.sent[:1]
-	s.say(tape.RoleUser, tape.Part{Type: tape.PartText, Text: "so far: one thing was found"})
-	s.says("it is one thing")
+	s.say(tape.RoleUser, says("so far: one thing was found"))
+	s.model(says("it is one thing"))
 	if grade, fields := gradeOf(s.ended("it is one thing")); grade != tape.GradeOffline {
 		t.Errorf("graded %s, %v", grade, fields)
 	}
@@ -168,10 +158,10 @@ func TestToolThatNoAnswerAsksForIsTheProgramsUnlessAModelKnowsIt(t *testing.T) {
 			tool := tape.Tool{Name: name}
 			s.tape.Tools[tool.ID()] = tool
 		}
-		a := s.asks("call_aaaaaaaaaaaa", "f", `{"x":1}`)
+		a := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`)
 		s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
-		s.tool(0, s.asks(c.id, c.name, `{"y":1}`), `"unasked"`, "")
-		s.says("it is one thing")
+		s.tool(0, s.call(c.id, c.name, `{"y":1}`), `"unasked"`, "")
+		s.model(says("it is one thing"))
 		if grade, fields := gradeOf(s.ended("it is one thing")); grade != c.want {
 			t.Errorf("%s %q beside %v: graded %s, want %s, %v", c.name, c.id, c.offered, grade, c.want, fields)
 		}
@@ -180,10 +170,10 @@ func TestToolThatNoAnswerAsksForIsTheProgramsUnlessAModelKnowsIt(t *testing.T) {
 
 func TestWhatAToolCallsItselfNobodyNeedAskFor(t *testing.T) {
 	s := newScript(t)
-	a := s.asks("call_aaaaaaaaaaaa", "f", `{"x":1}`)
+	a := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`)
 	s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
-	s.tool(0, s.asks("own-1", "lookup", `{"y":1}`), `"found"`, "")
-	s.says("it is one thing")
+	s.tool(0, s.call("own-1", "lookup", `{"y":1}`), `"found"`, "")
+	s.model(says("it is one thing"))
 	t1 := s.ended("it is one thing")
 	outer, inner := &t1.Events[1], &t1.Events[2]
 	outer.DurationMS, inner.StartedAt, inner.DurationMS = 500, outer.StartedAt.Add(100*time.Millisecond), 50
@@ -199,7 +189,7 @@ func TestRunThatEndsWithWhatAToolReturnedIsWhole(t *testing.T) {
 		"the model saw that it is there": tape.GradeTools,
 	} {
 		s := newScript(t)
-		a := s.asks("call_aaaaaaaaaaaa", "f", `{"x":1}`)
+		a := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`)
 		s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
 		if grade, fields := gradeOf(s.ended(answer)); grade != want {
 			t.Errorf("answer %q: graded %s, want %s, %v", answer, grade, want, fields)
@@ -211,19 +201,19 @@ func TestRunThatEndsWithWhatAToolReturnedIsWhole(t *testing.T) {
 func TestLastAnswerOfAnAgentThatIsAToolIsMissing(t *testing.T) {
 	build := func(told bool) *tape.Tape {
 		s := newScript(t)
-		outer, inner := s.asks("call_aaaaaaaaaaaa", "expert", `{"q":1}`), s.asks("call_bbbbbbbbbbbb", "f", `{"x":1}`)
+		outer, inner := s.call("call_aaaaaaaaaaaa", "expert", `{"q":1}`), s.call("call_bbbbbbbbbbbb", "f", `{"x":1}`)
 		by := s.model(outer)
 		s.tool(by, outer, `"the invoice was charged twice by mistake"`, "")
 		sent := s.sent
 		s.sent = s.sent[:1]
-		s.say(tape.RoleUser, tape.Part{Type: tape.PartText, Text: "look the invoice up"})
+		s.say(tape.RoleUser, says("look the invoice up"))
 		s.tool(s.model(inner), inner, `"two lines"`, `"two lines"`)
 		if told {
-			s.says("the invoice was charged twice by mistake")
+			s.model(says("the invoice was charged twice by mistake"))
 		}
 		s.sent = sent
 		s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: outer.ID, Result: exactjson.StringValue("the invoice was charged twice by mistake")})
-		s.says("the expert says: charged twice")
+		s.model(says("the expert says: charged twice"))
 		t1 := s.ended("the expert says: charged twice")
 		t1.Events[1].DurationMS = 2900
 		if told {
@@ -236,5 +226,97 @@ func TestLastAnswerOfAnAgentThatIsAToolIsMissing(t *testing.T) {
 	}
 	if grade, fields := gradeOf(build(false)); grade == tape.GradeOffline || !slices.Contains(fields, "result") {
 		t.Errorf("graded %s, %v", grade, fields)
+	}
+}
+
+// Runs as programs make them that nobody here has seen: nothing is missing in any of them.
+func TestWholeRunsOfAnyProgramAreOffline(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		run    func(*script)
+	}{
+		"a program runs a tool of its own behind a plain answer": {"an invoice", func(s *script) {
+			s.model(says("an invoice"))
+			s.tool(0, s.call("", "store", `{"kind":"an invoice"}`), `"stored as 17"`, "")
+		}},
+		"calls that are asked for in words": {"it is one thing", func(s *script) {
+			s.model(says("Thought: look it up.\nAction: lookup\nAction Input: {\"x\": 1}"))
+			s.tool(0, s.call("", "lookup", `{"x":1}`), `"one thing"`, "")
+			s.say(tape.RoleUser, says("Observation: one thing"))
+			s.model(says("it is one thing"))
+		}},
+		"a history without its beginning": {"it is one and another", func(s *script) {
+			a, b := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`), s.call("call_bbbbbbbbbbbb", "f", `{"x":2}`)
+			s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
+			s.tool(s.model(b), b, `"another thing"`, `"another thing"`)
+			s.sent = s.sent[3:]
+			s.model(says("it is one and another"))
+		}},
+		"a summary in place of the first turn": {"it is one and another", func(s *script) {
+			a, b := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`), s.call("call_bbbbbbbbbbbb", "f", `{"x":2}`)
+			s.tool(s.model(a), a, `"one thing"`, `"one thing"`)
+			s.tool(s.model(b), b, `"another thing"`, `"another thing"`)
+			rest := s.sent[3:]
+			s.sent = nil
+			s.say(tape.RoleUser, says("so far: f(1) is one thing"))
+			s.sent = append(s.sent, rest...)
+			s.model(says("it is one and another"))
+		}},
+		"parallel agents without names": {"left and right are there", func(s *script) {
+			begin := s.sent
+			a, b := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`), s.call("call_bbbbbbbbbbbb", "f", `{"x":2}`)
+			var after [2][]string
+			for i, c := range []tape.Part{a, b} {
+				s.sent = slices.Clone(begin)
+				s.say(tape.RoleUser, says([]string{"look left", "look right"}[i]))
+				s.model(c)
+				after[i] = s.sent
+			}
+			for i, c := range []tape.Part{a, b} {
+				s.sent = after[i]
+				s.tool(i+1, c, `"found `+[]string{"left", "right"}[i]+`"`, `"found `+[]string{"left", "right"}[i]+`"`)
+				after[i] = s.sent
+			}
+			for i := range after {
+				s.sent = after[i]
+				s.model(says([]string{"left is there", "right is there"}[i]))
+			}
+			s.sent = nil
+			s.say(tape.RoleUser, says("join: left is there, right is there"))
+			s.model(says("left and right are there"))
+		}},
+		"a tool that ends the run with a value": {`{"kind": "an invoice", "total": 12}`, func(s *script) {
+			a := s.call("call_aaaaaaaaaaaa", "submit", `{"total":12.0,"kind":"an invoice"}`)
+			s.tool(s.model(a), a, `"ok, submitted"`, "")
+		}},
+		"a tool whose value is the answer": {`{"kind": "an invoice", "total": 12}`, func(s *script) {
+			a := s.call("call_aaaaaaaaaaaa", "read_invoice", `{"n":1}`)
+			s.tool(s.model(a), a, `{"kind":"an invoice","total":12}`, "")
+		}},
+	} {
+		s := newScript(t)
+		c.run(s)
+		if grade, fields := gradeOf(s.ended(c.answer)); grade != tape.GradeOffline {
+			t.Errorf("%s: graded %s, %v, proof %+v", name, grade, fields, s.tape.Fidelity.Proof)
+		}
+	}
+}
+
+// A model call whose answer no record holds may have asked for what ran behind it: nothing tells of another call.
+func TestCallBehindAnAnswerThatIsNotRecordedIsNotMissing(t *testing.T) {
+	for name, untell := range map[string]func(*tape.Event){
+		"none":    func(e *tape.Event) { e.Response = nil },
+		"damaged": func(e *tape.Event) { e.Provenance = tape.Provenance{"response.message": tape.Lossy} },
+	} {
+		s := newScript(t)
+		a, b := s.call("call_aaaaaaaaaaaa", "f", `{"x":1}`), s.call("call_bbbbbbbbbbbb", "f", `{"x":2}`)
+		s.tool(s.model(a), a, `"one thing"`, "")
+		s.tool(0, b, `"another thing"`, "")
+		untell(&s.tape.Events[0])
+		s.model(says("it is one thing"))
+		grade, fields := gradeOf(s.ended("it is one thing"))
+		if len(fields) > 0 {
+			t.Errorf("%s: graded %s, %v", name, grade, fields)
+		}
 	}
 }

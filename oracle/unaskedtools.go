@@ -11,10 +11,13 @@ import (
 
 // unaskedTools finds calls of tools that ran and that no recorded answer asks for, where a model must have.
 //
-// Needs:    a call with a span and an id, which an answer gives; or of a tool that a model was offered or asked for; or one that ran behind a model call where no
-// record tells what was offered
-// Refuses:  what another tool called, while that ran and no model was asked; what the program calls by itself: it has no id, and no model knows of it
-// Seen in:  spans that a sampler dropped, model spans around a whole loop, frameworks that leave out the steps of a stream
+// Needs:    a call with a span and an id, which an answer gives; or of a tool that a model was offered or asked
+// for; or one whose result a request shows as that of a tool; or one that ran in the time of a model call: its span
+// stands for a loop
+// Refuses:  what another tool called, while that ran and no model was asked; what the program calls by itself: it
+// has no id, and no model knows of it; what may stand in an answer that was not recorded, or not whole
+// Seen in:  spans that a sampler dropped, model spans around a whole loop, frameworks that leave out the steps of a
+// stream
 func unaskedTools(of *calls) (missing []missingTurn) {
 	t := of.t
 	known, offered := newHeard(), map[string]bool{}
@@ -26,6 +29,14 @@ func unaskedTools(of *calls) (missing []missingTurn) {
 	for _, tool := range t.Tools {
 		offered[tool.Name] = true
 	}
+	shown := map[string]bool{} // results in messages, by their hash
+	for _, m := range t.Messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult && !p.Result.IsEmpty() {
+				shown[Hash(plain(p.Result))] = true
+			}
+		}
+	}
 	around := toolsAround(t)
 	asks := map[int]bool{} // by seq: tools in whose time a model was asked
 	for i := range t.Events {
@@ -35,14 +46,21 @@ func unaskedTools(of *calls) (missing []missingTurn) {
 			}
 		}
 	}
-	behind := false
+	byTool := func(tool *tape.Event) bool { return !asks[tool.Seq] }
+	var models []*tape.Event // the last ones
+	untold := false          // what one of them answered is not known
 	for i := range t.Events {
 		e := &t.Events[i]
-		behind = behind || e.Type == tape.EventModelCall
-		if e.Type != tape.EventToolCall || e.RequestedBy != 0 || len(e.SpanIDs) == 0 || slices.ContainsFunc(around[i], func(tool *tape.Event) bool { return !asks[tool.Seq] }) {
+		if e.Type == tape.EventModelCall {
+			models = append(models[max(0, len(models)-maxAround):], e)
+			untold = untold || e.Error == nil && (e.Response == nil || e.Response.Message == "") || damaged(e.Provenance["response.message"])
+		}
+		if e.Type != tape.EventToolCall || e.RequestedBy != 0 || len(e.SpanIDs) == 0 || untold || slices.ContainsFunc(around[i], byTool) {
 			continue
 		}
-		if e.ToolCallID != "" || offered[e.Name] || known.names[e.Name] || behind && len(offered) == 0 {
+		inModel := slices.ContainsFunc(models, func(m *tape.Event) bool { return ranIn(e, m) })
+		told := !e.Result.IsEmpty() && shown[Hash(plain(e.Result))]
+		if e.ToolCallID != "" || offered[e.Name] || known.names[e.Name] || told || inModel {
 			missing = append(missing, missingTurn{e.Seq, "requested_by", "no recorded answer asks for the call"})
 		}
 	}

@@ -58,9 +58,9 @@ func unheardEnd(of *calls) (missing []missingTurn) {
 		}
 	}
 	switch {
-	case run.unheard(of, answer), run.inTools(of) && saidInTool(t, run.last, tools):
+	case run.unheard(of, answer), run.inTools() && saidInTool(t, run.last, tools):
 		missing = append(missing, missingTurn{0, "output.text", "no recorded answer is that of the run, and the last one asks for tools"})
-	case t.Output.Text == nil && run.inTools(of) && rootless(t) && t.Run.Status == tape.StatusIncomplete:
+	case t.Output.Text == nil && run.inTools() && rootless(t) && t.Run.Status == tape.StatusIncomplete:
 		missing = append(missing, missingTurn{0, "output.text", "the last recorded answer asks for tools, which ran, and no span of the run tells that it ended so"})
 	}
 	return missing
@@ -90,7 +90,7 @@ func (a *agentEnd) take(of *calls, e *tape.Event, own bool) {
 	switch e.Type {
 	case tape.EventToolCall:
 		a.values = append(a.values, e.Args, e.Result)
-		if own && a.last != nil && e.RequestedBy == a.last.Seq && !unanswered(e) {
+		if own && a.last != nil && (e.RequestedBy == a.last.Seq || e.RequestedBy == 0) && !unanswered(e) {
 			a.ran = true
 		}
 	case tape.EventModelCall:
@@ -111,14 +111,14 @@ func (a *agentEnd) says(v exactjson.Value) bool {
 	return slices.ContainsFunc(slices.Concat(a.own.all, a.below.all), func(said string) bool { return strings.Contains(said, text) })
 }
 
-func (a *agentEnd) inTools(of *calls) bool {
-	return a.last != nil && a.ran && !a.handed && len(of.response(a.last)) > 0
+func (a *agentEnd) inTools() bool {
+	return a.last != nil && a.ran && !a.handed
 }
 
 // unheard reports that what the agent came to was said behind the tools that its last answer asked for.
 func (a *agentEnd) unheard(of *calls, came exactjson.Value) bool {
 	text := squeezed(came.Text())
-	if text == "" || !a.inTools(of) {
+	if text == "" || !a.inTools() {
 		return false
 	}
 	rest := text // some programs give back all that was said
@@ -131,7 +131,11 @@ func (a *agentEnd) unheard(of *calls, came exactjson.Value) bool {
 	waits := func(c requested) bool {
 		return c.ID != "" && strings.Contains(text, c.ID) && strings.Contains(text, squeezed(c.Name))
 	}
-	holds := func(said string) bool { return strings.Contains(said, text) }
-	return rest != "" && !slices.ContainsFunc(a.below.all, holds) && !slices.ContainsFunc(of.response(a.last), waits) &&
-		!slices.ContainsFunc(a.values, func(v exactjson.Value) bool { return slices.ContainsFunc(textsOf(v, 0), holds) })
+	says := func(said string) bool { return strings.Contains(said, text) }
+	inner := plain(came)
+	holds := func(v exactjson.Value) bool {
+		return plain(v).Equal(inner) || isRepr(v, came) || slices.ContainsFunc(textsOf(v, 0), says)
+	}
+	return rest != "" && !slices.ContainsFunc(a.below.all, says) && !slices.ContainsFunc(of.response(a.last), waits) &&
+		!slices.ContainsFunc(a.values, holds)
 }
