@@ -130,7 +130,8 @@ func TestValuesDeeperThanWhatIsStoredAreRefused(t *testing.T) {
 	}
 }
 
-// randomValue writes an AnyValue as a sender may: several fields of which the last counts, fields that nobody knows, values that come twice.
+// randomValue writes an AnyValue as a sender may: several fields of which the last counts, fields that nobody
+// knows, values that come twice.
 func randomValue(r *rand.Rand, levels int) (wire []byte) {
 	for range 1 + r.IntN(2) {
 		switch r.IntN(8) {
