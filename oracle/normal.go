@@ -39,6 +39,7 @@ type Compared struct {
 	Tool, Field    string // as the rules name them
 	Recorded, Live exactjson.Value
 	Result         bool // of a tool: it may have another form
+	Lines          bool // white space counts, but at the ends of lines
 	Place          normalise.Place
 	Known          *normalise.Renaming
 	Open           func(text string) [][2]int // of texts, the ranges that the place holds for; nil: all
@@ -129,9 +130,31 @@ func (n *Normal) under(use Tolerance, c *Compared) Agreement {
 		}
 	}
 	cut := cutShort(textOf(c.Recorded), textOf(c.Live)) || cutShort(textOf(r), textOf(l))
-	same := sameValue(r, l) || use&NeedsSpacing != 0 && slices.Equal(strings.Fields(textOf(r)), strings.Fields(textOf(l))) ||
+	same := sameValue(r, l) || use&NeedsSpacing != 0 && sameButSpaces(r, l, c.Lines) ||
 		use&NeedsForm != 0 && !cut && SameAnswer(r, l)
 	return Agreement{Agrees: same, Cut: cut, Pairs: pairs, Recorded: r, Live: l}
+}
+
+// sameButSpaces reports that two values differ in white space alone: in one that separates words, or with lines in that at their ends, for indentation tells code apart.
+func sameButSpaces(a, b exactjson.Value, lines bool) bool {
+	if !lines {
+		return slices.Equal(strings.Fields(textOf(a)), strings.Fields(textOf(b)))
+	}
+	return trimmedLines(a).Equal(trimmedLines(b))
+}
+
+func trimmedLines(v exactjson.Value) exactjson.Value {
+	switch v.Kind() {
+	case exactjson.String:
+		lines := strings.Split(strings.TrimRight(v.Str(), " \t\r\n"), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimRight(lines[i], " \t\r")
+		}
+		return exactjson.StringValue(strings.Join(lines, "\n"))
+	case exactjson.Array, exactjson.Object:
+		return v.Map(func(_ int, m exactjson.Member) exactjson.Value { return trimmedLines(m.Value) })
+	}
+	return v
 }
 
 // cutShort reports that live is the beginning of what the model was shown: an agent that loses the rest does something else.

@@ -194,8 +194,8 @@ func (x *comparison) agrees(place string, c oracle.Compared) oracle.Agreement {
 		x.differ(place, text(a.Recorded), text(a.Live))
 		return a
 	}
-	for _, of := range toleranceLabels {
-		x.labels[of.label] = x.labels[of.label] || a.Needs&of.needs != 0
+	for _, label := range Labels(a.Needs) {
+		x.labels[label] = true
 	}
 	if a.Needs == 0 && c.Place != normalise.Said && c.Open == nil {
 		x.equal = append(x.equal, text(c.Live))
@@ -210,7 +210,17 @@ var toleranceLabels = []struct {
 	needs oracle.Tolerance
 	label Label
 }{
-	{oracle.NeedsRules, ByRule}, {oracle.NeedsSpacing, BySpacing}, {oracle.NeedsTokens, ByRedaction}, {oracle.NeedsForm, Rewritten}, {oracle.NeedsVolatile, ByRenaming},
+	{oracle.NeedsRules, ByRule}, {oracle.NeedsSpacing, BySpacing}, {oracle.NeedsTokens, ByRedaction}, {oracle.NeedsVolatile, ByRenaming}, {oracle.NeedsForm, Rewritten},
+}
+
+// Labels names tolerances, in the order of reports.
+func Labels(needs oracle.Tolerance) (list []Label) {
+	for _, of := range toleranceLabels {
+		if needs&of.needs != 0 {
+			list = append(list, of.label)
+		}
+	}
+	return list
 }
 
 // oneToOne reports that no name that is taken for another has kept itself in a text of the program that is equal on both sides.

@@ -36,6 +36,11 @@ func (s *Stub) around(text string) (ranges [][2]int) {
 		}
 		ranges = append(ranges, [2]int{end, len(text)})
 	}
+	return append(ranges, Blocks(text)...)
+}
+
+// Blocks lists the parts of a text in which a program tells a model of its environment.
+func Blocks(text string) (ranges [][2]int) {
 	for _, m := range blocks.FindAllStringSubmatchIndex(text, maxBlocks) {
 		if end := strings.Index(text[m[1]:], "</"+text[m[2]:m[3]]+">"); end >= 0 {
 			ranges = append(ranges, [2]int{m[1], m[1] + end})
