@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/normalise"
@@ -40,6 +41,7 @@ type rerunFlags struct {
 	timeout, grace        time.Duration
 	allowLive, frameworks []string
 	preload               bool
+	exact                 bool
 	compare               string
 	ignore                []string
 	markdown, html, junit string
@@ -87,6 +89,7 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	flags.DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
 	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
+	flags.BoolVar(&f.exact, "exact", false, exactUsage)
 	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
 	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
 	f.sign.add(cmd)
@@ -108,6 +111,8 @@ type rerunning struct {
 	source   *tape.Tape
 	at       replay.Location
 	rules    *normalise.Rules
+	normal   oracle.Normal       // in which recorded and live values are compared
+	names    *normalise.Renaming // what volatile values of the recording are called in the replay
 	proxy    *lockdown.Proxy
 	policies rerun.Policies
 	upstream *modelstub.Upstream // nil: no model is asked

@@ -27,6 +27,7 @@ import (
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // lockedWriter lets a command write from both its outputs beside this program.
@@ -95,7 +96,21 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.rules = model.Rules
+	if options.Verifier == nil {
+		key, err := r.f.redactionFlags.key() // of the tokens of the replay
+		if err != nil {
+			return err
+		}
+		if key != nil && key.ID() == r.source.Redaction.KeyID {
+			options.Verifier, model.Verifier = key, key
+		}
+	}
+	r.rules, r.names = model.Rules, &normalise.Renaming{}
+	if r.upstream == nil { // else a real model says what it says
+		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.names
+	}
+	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.names, r.served
+	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
 		return err
@@ -131,6 +146,20 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		}),
 	}
 	return r.elsewhere(r.services, asked)
+}
+
+// served reports that a call was answered from the recording, under the name that the model knows or that of its server.
+func (r *rerunning) served(tool, argsHash string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, layer := range []rerun.Layer{rerun.LayerOracle, rerun.LayerMCP} {
+		if slices.ContainsFunc(r.asked[layer], func(a rerun.Asked) bool {
+			return a.ArgsHash == argsHash && (strings.HasSuffix(tool, a.Tool) || strings.HasSuffix(a.Tool, tool))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // serve answers on an address that the command reaches, until stop is called.

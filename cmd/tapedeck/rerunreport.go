@@ -95,13 +95,22 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 {
 		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
 	}
+	options := compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()}
 	for _, t := range tapes {
-		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()})
+		result, err := compare.Tapes(r.source, t, options)
 		if err != nil {
 			return nil, err
 		}
 		if replayed == nil || result.Counts.Equal > report.Comparison.Counts.Equal {
 			replayed, report.Comparison = t, result
+		}
+	}
+	if replayed != nil && !report.Comparison.Equal {
+		as, tolerated := (&rerun.Reconciler{Normal: r.normal, Names: r.names, Served: r.served}).Reconcile(r.source, replayed, report.Comparison)
+		if report.Tolerated = tolerated; len(tolerated) > 0 {
+			if report.Comparison, err = compare.Tapes(r.source, as, options); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, t := range tapes {

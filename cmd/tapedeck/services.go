@@ -156,6 +156,7 @@ func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehtt
 	if err != nil {
 		return nil, err
 	}
+	o.Volatile = volatileOf(l.Tape, f.exact)
 	s.model = modelstub.NewHandler(modelstub.Config{
 		Stub: modelstub.New(l.Tape, o), Token: config.Token, MaxSessions: config.MaxSessions,
 		Answered: func(session string, a *modelstub.Answer) {

@@ -38,13 +38,15 @@ type Report struct {
 	Turns  int      `json:"turns"` // recorded model calls
 	Missed int      `json:"missed"`
 	Live   int      `json:"live,omitempty"` // asked of a real model
+	// Volatile counts the values that are others than in the recording and were taken for equal.
+	Volatile []Renamed `json:"volatile,omitempty"`
 }
 
 // Report tells what happened so far.
 func (s *Session) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Calls: []*Call{}, Unused: []Unused{}, Turns: len(s.stub.turns)}
+	r := Report{Calls: []*Call{}, Unused: []Unused{}, Turns: len(s.stub.turns), Volatile: s.stub.options.renamed(s.names)}
 	for _, c := range s.calls {
 		own := *c
 		r.Calls = append(r.Calls, &own)

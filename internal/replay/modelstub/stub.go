@@ -25,6 +25,13 @@ type Options struct {
 	Rules *normalise.Rules
 	// Verifier may be nil: redacted texts then agree only with themselves.
 	Verifier oracle.TokenVerifier
+	// Volatile finds what differs from run to run although nothing differs, in what programs write around a conversation; nil finds nothing.
+	Volatile *normalise.Volatile
+	// Names are what volatile values of the recording are called in the one replay that the stub is for; nil: each session has its own.
+	Names *normalise.Renaming
+	// Served reports that a call of a tool was answered from the recording in the replay: nothing in its result is volatile. Without it all tools are taken to have run. It must be
+	// safe for concurrent use.
+	Served func(tool, argsHash string) bool
 	// Mask hides secrets in what reports show of live texts; nil shows them as they are.
 	Mask func(text string) string
 	// Before is the sequence number of the first event that is not recorded for this replay, 0 for none: model calls from it on are not
@@ -48,6 +55,7 @@ type Stub struct {
 	options Options
 	turns   []*turn
 	seen    memory
+	normal  oracle.Normal
 }
 
 // turn is a recorded model call.
@@ -60,7 +68,7 @@ type turn struct {
 
 // New returns a stub of the tape, which must not change any more.
 func New(t *tape.Tape, o Options) *Stub {
-	s := &Stub{tape: t, options: o}
+	s := &Stub{tape: t, options: o, normal: oracle.Normal{Rules: o.Rules, Verifier: o.Verifier, Volatile: o.Volatile}}
 	results := map[string][]*tape.Event{}
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Type == tape.EventToolCall && !e.Result.IsAbsent() {
@@ -170,11 +178,16 @@ type Session struct {
 	used     []bool
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
+	names    *normalise.Renaming
 }
 
 // NewSession returns a session in which nothing has been served.
 func (s *Stub) NewSession() *Session {
-	return &Session{stub: s, used: make([]bool, len(s.turns)), previous: map[string][]tape.Message{}}
+	names := s.options.Names
+	if names == nil {
+		names = &normalise.Renaming{}
+	}
+	return &Session{stub: s, used: make([]bool, len(s.turns)), previous: map[string][]tape.Message{}, names: names}
 }
 
 // Answer answers a request and counts it.
@@ -228,7 +241,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 	depth := -1
 	for i, n := range s.stub.turns {
 		x := found[i]
-		agrees := x.agrees
+		agrees := x.agrees && s.names.Allows(x.pairs)
 		if !agrees && n.sent.unknown && len(n.sent.entries) == 0 && s.next(n.event.Caller) == i && live.answers() == s.answersBefore(i) {
 			agrees = true // nothing is recorded: the order alone
 		}
@@ -239,6 +252,8 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 			spent = append(spent, candidate{i, x.labels})
 		case agrees:
 			fits = append(fits, candidate{i, x.labels})
+		case x.agrees:
+			nearest, depth = contradiction(n.event.Seq, s.names, x.pairs), x.depth
 		case x.differs != nil && (x.depth > depth || x.depth == depth && !s.used[i] && s.used[s.indexOf(nearest.Seq)]):
 			at := *x.differs
 			depth, nearest = x.depth, &at
@@ -265,6 +280,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		best.labels[OutOfOrder] = true
 	}
 	s.used[best.index] = true
+	s.names.Take(found[best.index].pairs)
 	return s.serve(r, best)
 }
 

@@ -88,6 +88,7 @@ type Report struct {
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
+	Tolerated   []Tolerated      `json:"tolerated,omitempty"` // fields of events that the comparison has as equal
 }
 
 // Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
@@ -313,6 +314,12 @@ func (r *Report) Notes() (list []string) {
 		if len(parts) > 0 {
 			add("model call %d, %s", c.Call, strings.Join(parts, ", "))
 		}
+	}
+	for _, v := range r.Model.Volatile {
+		add("volatile: %d of the form %s taken for equal, such as %q for %q", v.Values, v.Form, v.Live, v.Recorded)
+	}
+	for _, t := range r.Tolerated {
+		add("event %d, %s: taken for equal: %s", t.Seq, t.Field, strings.Join(labelNames(t.Labels), ", "))
 	}
 	for _, of := range r.sessions() {
 		for _, c := range of.report.NotExact {
