@@ -4,6 +4,7 @@
 package modelstub
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -16,6 +17,8 @@ type conversation struct {
 	system  string
 	entries []*entry
 	unknown bool // the recording lacks the whole or an end of it
+	// accumulated says that the recorded request holds only what is new since an earlier one, whose conversation stands before it.
+	accumulated bool
 }
 
 // entry is what one side said without interruption.
@@ -150,8 +153,21 @@ func (c *conversation) answers() (n int) {
 	return n
 }
 
-// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it.
-func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results map[string][]*tape.Event) conversation {
+// accumulated are the conversations behind the answers of a tape, by the ids of the calls that they asked for: what an agent has said and
+// heard when it sends only what is new.
+type accumulated map[string][]pooled
+
+// pooled is a message of the pool, and whether the recording lacks something of it.
+type pooled struct {
+	id  string
+	cut bool
+}
+
+// maxAccumulated bounds the messages that are put before those of one request.
+const maxAccumulated = 1 << 14
+
+// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it. It adds what the call leaves behind to grown.
+func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results map[string][]*tape.Event, grown accumulated) conversation {
 	c := conversation{}
 	if e.Request == nil || len(e.Request.Messages) == 0 || cut(e.Provenance, "request.messages", true) {
 		c.unknown = true
@@ -159,9 +175,30 @@ func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results 
 	if e.Request == nil {
 		return c
 	}
+	own := make([]pooled, len(e.Request.Messages))
 	for i, id := range e.Request.Messages {
-		m := t.Messages[id]
-		c.add(&m, cut(e.Provenance, "request.messages."+itoa(i), false))
+		own[i] = pooled{id, cut(e.Provenance, "request.messages."+itoa(i), false)}
+	}
+	all := own
+	if before := grown.before(t, own); len(before) > 0 {
+		c.accumulated = true
+		said := slices.IndexFunc(own, func(p pooled) bool { return t.Messages[p.id].Role != tape.RoleSystem })
+		if said > 0 { // it brings its instructions
+			before = slices.DeleteFunc(slices.Clone(before), func(p pooled) bool { return t.Messages[p.id].Role == tape.RoleSystem })
+		}
+		all = slices.Concat(own[:said], before, own[said:])
+	}
+	for _, p := range all {
+		m := t.Messages[p.id]
+		c.add(&m, p.cut)
+	}
+	if !c.unknown && e.Response != nil && e.Response.Message != "" && len(all) < maxAccumulated {
+		all = append(slices.Clone(all), pooled{e.Response.Message, cut(e.Provenance, "response", false)})
+		for _, p := range t.Messages[e.Response.Message].Parts {
+			if p.Type == tape.PartToolCall && p.ID != "" {
+				grown[p.ID] = all
+			}
+		}
 	}
 	for _, entry := range c.entries {
 		for _, call := range entry.calls {
@@ -177,6 +214,30 @@ func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results 
 		}
 	}
 	return c
+}
+
+// before is what was said before a request that holds only what is new: its first message after the instructions is the result of a call for which it does
+// not show that it was asked for.
+func (g accumulated) before(t *tape.Tape, own []pooled) []pooled {
+	shown := map[string]bool{}
+	for _, p := range own {
+		for _, part := range t.Messages[p.id].Parts {
+			if part.Type == tape.PartToolCall {
+				shown[part.ID] = true
+			}
+		}
+	}
+	for _, p := range own {
+		m := t.Messages[p.id]
+		if m.Role == tape.RoleSystem {
+			continue
+		}
+		if at := slices.IndexFunc(m.Parts, func(part tape.Part) bool { return part.Type == tape.PartToolResult }); at >= 0 && !shown[m.Parts[at].ID] {
+			return g[m.Parts[at].ID]
+		}
+		return nil
+	}
+	return nil
 }
 
 // Cut reports that the recording lacks something of a field, such as request.messages.
