@@ -155,6 +155,12 @@ func (s *Stub) agreements(live *conversation) []agreement {
 	for i, n := range s.turns {
 		x := comparison{stub: s, labels: map[Label]bool{}}
 		found[i] = agreement{agrees: x.conversations(&n.sent, live), labels: x.labels, depth: x.depth, differs: x.diff}
+		if also := n.sent.also; also != nil && !found[i].agrees {
+			x := comparison{stub: s, labels: map[Label]bool{}}
+			if agrees := x.conversations(also, live); agrees || x.depth > found[i].depth {
+				found[i] = agreement{agrees: agrees, labels: x.labels, depth: x.depth, differs: x.diff}
+			}
+		}
 	}
 	return found
 }

@@ -333,24 +333,26 @@ func (s *Session) stands(i int, at place, live *conversation) bool {
 	return s.next(i) == i && live.answers() == s.answersBefore(i)
 }
 
-// couldServe reports that nothing speaks against a turn of which no request is recorded: a model that other turns asked, tools that are offered
-// to one and not to the other, a side turn in place of a main one, or the reverse.
-func (s *Session) couldServe(r *Request, i int, live *conversation) bool {
+// against says what speaks against a turn of which no request is recorded: a model that other turns asked, tools that are offered to one and not to the
+// other, a side turn in place of a main one or the reverse, other instructions; nil where nothing does.
+func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 	n := s.stub.turns[i]
 	if r.Model != "" && n.event.Model != "" && !asksModel(n.event, r.Model) && s.stub.models[r.Model] {
-		return false
+		return &Difference{Place: "model", Recorded: n.event.Model, Live: r.Model}
 	}
+	offered := &Difference{Place: "tools", Recorded: strings.Join(n.tools, ", "), Live: strings.Join(r.Tools, ", ")}
 	if len(r.Tools) == 0 && (n.showsCalls() || len(n.tools) > 0) {
-		return false
+		return offered
 	}
 	if len(r.Tools) > 0 && (n.side && !s.alone(r.Model, n) || n.toolsKnown && n.event.Request != nil && len(n.event.Request.Messages) > 0 && len(n.tools) == 0) {
-		return false
+		return offered
 	}
 	if n.sent.system != "" {
 		x := comparison{stub: s.stub, labels: map[Label]bool{}}
-		return x.text("system_prompt", "system_prompt", n.sent.system, live.system)
+		x.text("system_prompt", "system_prompt", n.sent.system, live.system)
+		return x.diff
 	}
-	return true
+	return nil
 }
 
 // alone reports that the model of a side turn is one that no other turn of its agent asked: the model tells then that it is not the main one.
@@ -360,14 +362,18 @@ func (s *Session) alone(model string, side *turn) bool {
 	})
 }
 
-// expected is the turn that a request stands for that was not served: the one that goes on at its place; none where nothing tells.
-func (s *Session) expected(r *Request, live *conversation, found []agreement) int {
+// expected is the turn that a request which was not served stands for: the one that comes next at its place, and how it differs; none where nothing tells.
+func (s *Session) expected(r *Request, live *conversation, found []agreement) (best int, differs *Difference) {
 	at, best := s.placeOf(live), none
 	for i, n := range s.stub.turns {
-		if at.begin && n.after != none || !at.begin && (at.after < 0 || n.after != at.after) || found[i].differs == nil {
+		if at.begin != (n.after == none) || !at.begin && n.after != at.after {
 			continue
 		}
-		if at.begin && (len(r.Tools) == 0) != (len(n.tools) == 0 && !n.showsCalls()) {
+		d := found[i].differs
+		if d == nil && n.sent.unknown {
+			d = s.against(r, i, live)
+		}
+		if d == nil || at.begin && (len(r.Tools) == 0) == (len(n.tools) > 0 || n.showsCalls()) {
 			continue
 		}
 		better := best == none || found[i].depth > found[best].depth
@@ -375,8 +381,8 @@ func (s *Session) expected(r *Request, live *conversation, found []agreement) in
 			better = s.used[best]
 		}
 		if better {
-			best = i
+			best, differs = i, d
 		}
 	}
-	return best
+	return best, differs
 }

@@ -98,7 +98,7 @@ func (s *Stub) add(number int) {
 			results[key] = append(results[key], e)
 		}
 	}
-	asked, grown := asked(t), accumulated{}
+	asked, grown := asked(t), newAccumulated()
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventModelCall {
@@ -274,7 +274,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		agrees := found[i].agrees
 		if n.sent.unknown && (agrees || len(n.sent.entries) == 0) {
 			stands := s.stands(i, at, live)
-			if agrees = (agrees || stands) && s.couldServe(r, i, live); agrees {
+			if agrees = (agrees || stands) && s.against(r, i, live) == nil; agrees {
 				x.astray = !stands
 				x.labels = plus(x.labels, BySequence)
 			}
@@ -334,19 +334,19 @@ func plus(labels map[Label]bool, more Label) map[Label]bool {
 // nearest says of a miss which recorded request it stands for, and where it differs: the one that comes next in the sequence of its agent, else the one that
 // agrees furthest.
 func (s *Session) nearest(r *Request, live *conversation, found []agreement) *Difference {
-	best := s.expected(r, live, found)
+	best, differs := s.expected(r, live, found)
 	if best == none {
 		for i := range s.stub.turns {
 			x := found[i]
 			if x.differs != nil && (best == none || x.depth > found[best].depth || x.depth == found[best].depth && !s.used[i] && s.used[best]) {
-				best = i
+				best, differs = i, x.differs
 			}
 		}
 	}
 	if best == none {
 		return nil
 	}
-	d := *found[best].differs
+	d := *differs
 	d.Seq, d.Run = s.stub.turns[best].event.Seq, s.stub.run(s.stub.turns[best])
 	return &d
 }
