@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -82,9 +84,32 @@ func (c *capture) mark(resource pcommon.Map) {
 	}
 }
 
-// release takes in what was held, with what is known of the run on each resource.
+// traces are the ids of the traces that are held, sorted, the first of many.
+func (c *capture) traces() []string {
+	ids := map[string]bool{}
+	for _, d := range c.held {
+		if d.Signal != otlpfile.SignalTraces {
+			continue
+		}
+		for _, rs := range d.Traces.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					ids[span.TraceID().String()] = true
+				}
+			}
+		}
+	}
+	all := slices.Sorted(maps.Keys(ids))
+	return all[:min(len(all), harness.MaxTraces)]
+}
+
+// release takes in what was held, with what is known of the run on each resource. Where several runs can have come, or a task is named, that
+// is also which traces came together.
 func (c *capture) release(facts *harness.Facts) {
 	c.hold = false
+	if traces := c.traces(); facts.Task != "" || len(traces) > 1 {
+		facts.Traces = traces
+	}
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:

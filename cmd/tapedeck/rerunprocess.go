@@ -22,7 +22,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -105,11 +104,11 @@ func (r *rerunning) prepare(ctx context.Context) error {
 			options.Verifier, model.Verifier = key, key
 		}
 	}
-	r.rules, r.names = model.Rules, &normalise.Renaming{}
+	r.rules, r.renaming = model.Rules, &normalise.Renaming{}
 	if r.upstream == nil { // else a real model says what it says
-		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.names
+		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
 	}
-	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.names, r.served
+	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.renaming, r.served
 	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
@@ -135,14 +134,14 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	}
 	r.services = &services{
 		localOnly: true, stderr: r.stderr,
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream}),
+		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream}),
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
 		mcp: mcpserver.NewHandler(mcpserver.Config{
-			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
+			Tape: mcpserver.New(r.source, o, r.siblings()...), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
 	return r.elsewhere(r.services, asked)
