@@ -120,6 +120,15 @@ func route(path string) (p *protocol, model string, stream bool) {
 	return nil, "", false
 }
 
+// Protocol says which protocol a path speaks, "" for none; and what else the path says.
+func Protocol(path string) (api, model string, stream bool) {
+	p, model, stream := route(path)
+	if p == nil {
+		return "", "", false
+	}
+	return p.name, model, stream
+}
+
 const endpoints = "/v1/chat/completions, /v1/responses, /v1/messages, models/MODEL:generateContent and models/MODEL:streamGenerateContent"
 
 // ServeHTTP implements http.Handler.
