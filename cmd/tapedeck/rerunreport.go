@@ -95,8 +95,12 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 {
 		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
 	}
+	recorded, ignored := r.source, r.policies.Ignored()
+	if report.Seen && !madeByTee(r.source) { // to the recording belongs what no model was shown
+		recorded, ignored = rerun.AsShown(r.source), append(slices.Clone(ignored), rerun.NotShown...)
+	}
 	for _, t := range tapes {
-		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()})
+		result, err := compare.Tapes(recorded, t, compare.Options{Level: r.level, Rules: r.rules, Ignore: ignored})
 		if err != nil {
 			return nil, err
 		}

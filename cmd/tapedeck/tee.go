@@ -18,7 +18,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/modeltap"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
@@ -153,7 +155,7 @@ func (t *tee) run(ctx context.Context, c *advised, command rerun.Command, stderr
 	if err = errors.Join(err, t.close()); err != nil {
 		return exit, err
 	}
-	spans, sum := t.tap.Traces(rand.Text(), t.service)
+	spans, sum := t.tap.Traces(modeltap.Options{Seed: rand.Text(), Service: t.service})
 	if spans.SpanCount() > 0 {
 		c.AddTraces(spans)
 	}
@@ -178,6 +180,19 @@ func toldOf(sum modeltap.Summary) string {
 		line += "; passed and not recorded: " + strings.Join(names, ", ")
 	}
 	return line
+}
+
+// seen makes the tapes of what the model stub was asked, as record --tee makes them of what passed.
+func (r *rerunning) seen(ctx context.Context, d *deck.Deck, redactor *redact.Redactor) ([]*tape.Tape, error) {
+	spans, _ := r.services.tap.Traces(modeltap.Options{Seed: r.f.id, Service: r.source.Run.Service.Name, OneRun: !madeByTee(r.source) && rerun.Callers(r.source) > 1})
+	if spans.SpanCount() == 0 {
+		return nil, nil
+	}
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
+	if c.AddTraces(spans); c.err != nil {
+		return nil, c.err
+	}
+	return r.derive(ctx, d, c)
 }
 
 // madeByTee reports a tape that was made of what passed.

@@ -20,9 +20,18 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Traces makes spans of all calls that have passed: a trace for each conversation, with a span of the conversation above those of its calls. The
-// ids follow from seed, what was asked first and the order of the calls. service is the name of the program that asked.
-func (t *Tap) Traces(seed, service string) (ptrace.Traces, Summary) {
+// Options say what spans are made of.
+type Options struct {
+	// Seed makes the ids of traces other ones: they follow from it, what was asked first and the order of the calls.
+	Seed string
+	// Service is the name of the program that asked.
+	Service string
+	// OneRun says that all conversations are parts of one run.
+	OneRun bool
+}
+
+// Traces makes spans of all calls that have passed: a trace for each conversation, with a span of the conversation above those of its calls.
+func (t *Tap) Traces(o Options) (ptrace.Traces, Summary) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sum := Summary{Other: t.paths(), Lost: t.lost}
@@ -44,10 +53,18 @@ func (t *Tap) Traces(seed, service string) (ptrace.Traces, Summary) {
 		return td, sum
 	}
 	conversations := group(calls)
+	if o.OneRun {
+		one := &conversation{}
+		for _, c := range conversations {
+			one.calls = append(one.calls, c.calls...)
+		}
+		slices.SortStableFunc(one.calls, func(a, b *placed) int { return a.began.Compare(b.began) })
+		conversations = []*conversation{one}
+	}
 	sum.Calls, sum.Conversations = len(calls), len(conversations)
 	rs := td.ResourceSpans().AppendEmpty()
-	if service != "" {
-		rs.Resource().Attributes().PutStr("service.name", service)
+	if o.Service != "" {
+		rs.Resource().Attributes().PutStr("service.name", o.Service)
 	}
 	ss := rs.ScopeSpans().AppendEmpty()
 	ss.Scope().SetName(Scope)
@@ -55,7 +72,7 @@ func (t *Tap) Traces(seed, service string) (ptrace.Traces, Summary) {
 	for _, c := range conversations {
 		key := c.calls[0].key()
 		begun[key]++
-		c.spans(ss.Spans(), seed, key, begun[key])
+		c.spans(ss.Spans(), o.Seed, key, begun[key])
 	}
 	return td, sum
 }

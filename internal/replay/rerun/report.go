@@ -85,6 +85,7 @@ type Report struct {
 	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
 	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
+	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
@@ -152,7 +153,14 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	default:
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
-	r.check("telemetry came", replayed != nil, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[replayed != nil])
+	switch {
+	case replayed == nil:
+		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
+	case r.Seen:
+		r.check("telemetry came", true, "none; the record is what the stub saw")
+	default:
+		r.check("telemetry came", true, "")
+	}
 	missed, failed := "", ""
 	for _, c := range r.Model.Calls {
 		if c.Outcome == modelstub.Live {
@@ -340,6 +348,9 @@ func (r *Report) Notes() (list []string) {
 		if e.Cut {
 			add("oracle: the list is cut")
 		}
+	}
+	if r.Seen {
+		add("the replayed run is made of what the model stub was asked: of a tool it holds what the model was told")
 	}
 	for _, run := range r.OtherRuns {
 		add("another run came: %s", run)
