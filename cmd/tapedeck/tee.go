@@ -75,7 +75,7 @@ func openTee(ctx context.Context, environ, argv []string) (t *tee, err error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression, transport.MaxIdleConnsPerHost = true, 16
-	listening := map[string]string{}
+	listening, whole := map[string]string{}, modeltap.Endpoints{}
 	for _, a := range modelAddresses() {
 		address := cmp.Or(value(a.Variable), own[a.Provider], a.Endpoint)
 		if address == "" {
@@ -89,9 +89,12 @@ func openTee(ctx context.Context, environ, argv []string) (t *tee, err error) {
 		if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 			return t, fmt.Errorf("--tee: %s is no address of an HTTP endpoint", a.Variable)
 		}
+		if whole[a.Provider] == nil {
+			whole[a.Provider] = endpoint
+		}
 		at := endpoint.Scheme + "://" + endpoint.Host
 		if listening[at] == "" {
-			if listening[at], err = t.listen(ctx, endpoint, transport); err != nil {
+			if listening[at], err = t.listen(ctx, t.tap.Handler(modeltap.Pass(endpoint, transport), endpoint.Host)); err != nil {
 				return t, err
 			}
 		}
@@ -102,18 +105,22 @@ func openTee(ctx context.Context, environ, argv []string) (t *tee, err error) {
 			text = strings.TrimPrefix(text, "http://")
 		}
 		t.variables = append(t.variables, rerun.Variable{Name: a.Variable, Value: text})
-		t.endpoints = append(t.endpoints, a.Variable+"="+text+" for "+at)
+		t.endpoints = append(t.endpoints, a.Variable+" for "+at)
 	}
+	all, err := t.listen(ctx, whole.Handler(t.tap, transport))
+	if err != nil {
+		return t, err
+	}
+	t.variables = append(t.variables, rerun.Variable{Name: "TAPEDECK_MODEL_URL", Value: "http://" + all})
 	return t, nil
 }
 
-// listen passes on what comes at an address on loopback, and returns it.
-func (t *tee) listen(ctx context.Context, endpoint *url.URL, transport http.RoundTripper) (string, error) {
+// listen serves on loopback, and returns the address.
+func (t *tee) listen(ctx context.Context, pass http.Handler) (string, error) {
 	listener, err := loopback(ctx)
 	if err != nil {
 		return "", err
 	}
-	pass := t.tap.Handler(modeltap.Pass(endpoint, transport), endpoint.Host)
 	server := &http.Server{
 		ReadHeaderTimeout: 30 * time.Second, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -149,7 +156,7 @@ func (t *tee) close() (err error) {
 
 // run runs the command, and hands the spans of what passed to the capture. Telemetry of the command stays where it goes.
 func (t *tee) run(ctx context.Context, c *advised, command rerun.Command, stderr io.Writer) (exit rerun.Exit, err error) {
-	say(stderr, "--tee: model calls pass through this program and are recorded: %s", strings.Join(t.endpoints, ", "))
+	say(stderr, "--tee: model calls pass through this program, on loopback, and are recorded: %s; $TAPEDECK_MODEL_URL for all of them", strings.Join(t.endpoints, ", "))
 	command.Env = rerun.Environ(c.environ, append(rerun.Services{}.Variables(), t.variables...))
 	exit, err = rerun.Run(ctx, command)
 	if err = errors.Join(err, t.close()); err != nil {

@@ -10,6 +10,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 )
 
 // readable are the encodings of answers that a tap can read.
@@ -50,4 +52,43 @@ func readableOf(offered string) string {
 		return "identity"
 	}
 	return strings.Join(kept, ", ")
+}
+
+// Endpoints are the endpoints of providers by their names: openai, anthropic and gemini. They hold the paths that base URLs hold, such as /v1.
+type Endpoints map[string]*url.URL
+
+// Handler passes on what is asked at one address for all providers, as the model stub is: by the protocol that a path speaks, or begins to. Paths
+// begin there as at the providers themselves.
+func (e Endpoints) Handler(t *Tap, transport http.RoundTripper) http.Handler {
+	all := map[string]http.Handler{}
+	for name, endpoint := range e {
+		all[name] = t.Handler(Pass(endpoint, transport), endpoint.Host)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api, _, _ := modelstub.Protocol(r.URL.Path)
+		name := "openai"
+		switch {
+		case strings.HasPrefix(api, "anthropic"), strings.HasPrefix(r.URL.Path, "/v1/messages"), api == "" && r.Header.Get("Anthropic-Version") != "":
+			name = "anthropic"
+		case strings.HasPrefix(api, "gemini"), strings.HasPrefix(r.URL.Path, "/v1beta"):
+			name = "gemini"
+		}
+		if all[name] == nil {
+			http.Error(w, "tapedeck: no endpoint of "+name+" is known", http.StatusNotFound)
+			return
+		}
+		base := strings.TrimRight(e[name].Path, "/")
+		own := *r.URL
+		own.Path, own.RawPath = base+strings.TrimPrefix(own.Path, endsIn(base)), ""
+		r.URL = &own
+		all[name].ServeHTTP(w, r)
+	})
+}
+
+// endsIn is the version with which a base URL ends, as clients of OpenAI take it.
+func endsIn(base string) string {
+	if strings.HasSuffix(base, "/v1") {
+		return "/v1"
+	}
+	return ""
 }
