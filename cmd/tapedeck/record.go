@@ -166,7 +166,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := w.write(ctx, d, c.in); err != nil {
 		return err
 	}
-	if c.items > 0 {
+	if c.items > 0 && !f.tee { // there is nothing to set
 		if advice := c.doctor.Diagnose(); !advice.Healthy() {
 			if _, err := stderr.Write(reportText(advice, false)); err != nil {
 				return err
