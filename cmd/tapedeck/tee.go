@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -158,8 +159,12 @@ func (t *tee) close() (err error) {
 func (t *tee) run(ctx context.Context, c *advised, command rerun.Command, stderr io.Writer) (exit rerun.Exit, err error) {
 	say(stderr, "--tee: model calls pass through this program, on loopback, and are recorded: %s; $TAPEDECK_MODEL_URL for all of them", strings.Join(t.endpoints, ", "))
 	command.Env = rerun.Environ(c.environ, append(rerun.Services{}.Variables(), t.variables...))
+	before := log.Writer()
+	log.SetOutput(io.Discard) // net/http writes there what servers sent that it did not expect
 	exit, err = rerun.Run(ctx, command)
-	if err = errors.Join(err, t.close()); err != nil {
+	err = errors.Join(err, t.close())
+	log.SetOutput(before)
+	if err != nil {
 		return exit, err
 	}
 	spans, sum := t.tap.Traces(modeltap.Options{Seed: rand.Text(), Service: t.service})

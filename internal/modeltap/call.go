@@ -124,6 +124,8 @@ func (c *call) readAnswer(x *exchange) {
 			c.failure = &tape.Error{Type: "unreadable", Message: "the answer cannot be read: its events are of no protocol that is known"}
 			return
 		}
+	} else if x.broke && err != nil {
+		ended = false
 	} else if err != nil || response.Kind() != exactjson.Object {
 		c.failure = &tape.Error{Type: "unreadable", Message: "the answer cannot be read: it is not JSON"}
 		return

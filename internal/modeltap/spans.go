@@ -32,13 +32,15 @@ type Options struct {
 
 // Traces makes spans of all calls that have passed: a trace for each conversation, with a span of the conversation above those of its calls.
 func (t *Tap) Traces(o Options) (ptrace.Traces, Summary) {
+	t.settle()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sum := Summary{Other: t.paths(), Lost: t.lost}
 	var calls []*call
 	for _, x := range t.calls {
-		if x.ended.IsZero() {
-			x.ended = t.now()
+		if x.ended.IsZero() { // it is still under way
+			sum.Lost++
+			continue
 		}
 		c, err := readCall(x)
 		if err != nil {

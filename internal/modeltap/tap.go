@@ -43,6 +43,8 @@ type Tap struct {
 	other map[string]int
 	lost  int
 	now   func() time.Time
+
+	running sync.WaitGroup
 }
 
 // New returns a tap that has seen nothing.
@@ -103,25 +105,46 @@ func (t *Tap) Handler(next http.Handler, host string) http.Handler {
 			return
 		}
 		t.calls = append(t.calls, x)
+		t.running.Add(1)
 		t.mu.Unlock()
+		defer t.running.Done()
 		x.sent.kind, x.sent.encoding = r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding")
-		sent := &keeping{tap: t}
-		got := &keeping{tap: t}
+		// The whole request is read first: an endpoint that cannot be reached reads none of it.
+		sent, got := &keeping{tap: t}, &keeping{tap: t}
+		begin, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
+		_, _ = sent.Write(begin) // it does not fail
+		var rest io.Reader = r.Body
+		if err != nil {
+			rest = failing{err}
+		}
 		r.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.TeeReader(r.Body, sent), r.Body}
+		}{io.MultiReader(bytes.NewReader(begin), rest), r.Body}
 		out := &recorder{ResponseWriter: w, x: x, body: got}
 		defer func() { // also when the answer broke off, which the handler of net/http says by a panic
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			x.sent.bytes, x.sent.over = sent.taken()
-			x.got.bytes, x.got.over = got.taken()
+			x.sent.bytes, x.sent.over = sent.kept.Bytes(), sent.over
+			x.got.bytes, x.got.over = got.kept.Bytes(), got.over
 			x.ended = t.now()
 		}()
 		next.ServeHTTP(out, r)
 		x.broke = false
 	})
+}
+
+// settle waits for calls that are under way, for a while.
+func (t *Tap) settle() {
+	done := make(chan struct{})
+	go func() {
+		t.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+	}
 }
 
 // note counts a request that is no model call.
@@ -151,17 +174,13 @@ func (t *Tap) take(n int) bool {
 // keeping is a writer that keeps what it can, and never fails: what passes is not to suffer from it.
 type keeping struct {
 	tap  *Tap
-	mu   sync.Mutex // the request can still be read when its answer is written
 	kept bytes.Buffer
 	over bool
-	done bool
 }
 
 func (k *keeping) Write(b []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	switch {
-	case k.over || k.done:
+	case k.over:
 	case k.kept.Len()+len(b) > MaxBody || !k.tap.take(len(b)):
 		k.over = true
 		k.kept = bytes.Buffer{}
@@ -171,12 +190,10 @@ func (k *keeping) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (k *keeping) taken() ([]byte, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.done = true
-	return k.kept.Bytes(), k.over
-}
+// failing is a reader that fails.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // recorder is a response writer that keeps what is answered.
 type recorder struct {

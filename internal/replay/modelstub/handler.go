@@ -268,7 +268,9 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 	case r.Outcome == RecordedError:
 		status, body := r.recordedError(p)
 		h.finish(w, s, r)
-		header.Set("X-Should-Retry", "false") // what the SDK retried is behind the recorded failure
+		if !r.again { // what the SDK retried is behind the recorded failure, unless each attempt is a call of the tape
+			header.Set("X-Should-Retry", "false")
+		}
 		send(w, status, body)
 	case !r.Outcome.Served():
 		header.Set("X-Should-Retry", "false")

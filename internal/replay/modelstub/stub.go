@@ -152,6 +152,7 @@ type Answer struct {
 	turn    *turn
 	message tape.Message
 	reason  string // of unservable
+	again   bool   // the same request is recorded once more, and has not been served
 }
 
 // Seq is the sequence number of the recorded model call, 0 without one.
@@ -265,7 +266,9 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		best.labels[OutOfOrder] = true
 	}
 	s.used[best.index] = true
-	return s.serve(r, best)
+	a := s.serve(r, best)
+	a.again = len(fits) > 1
+	return a
 }
 
 // beyond reports that all that lies before the fork was asked for.
