@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
+	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
@@ -133,7 +134,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		r.policies.Override.Served(a)
 	}
 	r.services = &services{
-		localOnly: true, stderr: r.stderr,
+		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
 		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream}),
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
@@ -236,9 +237,17 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 			return nil, nil, err
 		}
 	}
-	tapes, err := r.derive(ctx, d, c)
-	if err != nil {
-		return nil, nil, err
+	var tapes []*tape.Tape
+	if !madeByTee(r.source) { // else like is compared with like
+		if tapes, err = r.derive(ctx, d, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(tapes) == 0 {
+		if tapes, err = r.seen(ctx, d, redactor); err != nil {
+			return nil, nil, err
+		}
+		report.Seen = len(tapes) > 0
 	}
 	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err

@@ -112,7 +112,13 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 && len(r.family) == 0 {
 		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
 	}
-	pairs, err := rerun.Pair(r.tapes(), tapes, compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()}, &rerun.Reconciler{Normal: r.normal, Names: r.renaming, Served: r.served})
+	recorded, ignored := r.tapes(), r.policies.Ignored()
+	for i, t := range recorded {
+		if report.Seen && !madeByTee(t) { // to the recording belongs what no model was shown
+			recorded[i], ignored = rerun.AsShown(t), append(slices.Clone(ignored), rerun.NotShown...)
+		}
+	}
+	pairs, err := rerun.Pair(recorded, tapes, compare.Options{Level: r.level, Rules: r.rules, Ignore: ignored}, &rerun.Reconciler{Normal: r.normal, Names: r.renaming, Served: r.served})
 	if err != nil {
 		return nil, err
 	}

@@ -199,6 +199,7 @@ type Answer struct {
 	turn    *turn
 	message tape.Message
 	reason  string // of unservable
+	again   bool   // the same request is recorded once more, and has not been served
 }
 
 // Seq is the sequence number of the recorded model call, 0 without one.
@@ -332,7 +333,9 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 	s.used[best.index] = true
 	s.names.Take(found[best.index].pairs)
 	s.served = append(s.served, best.index)
-	return s.serve(r, best)
+	a := s.serve(r, best)
+	a.again = len(fits) > 1
+	return a
 }
 
 // plus is a set of labels and one more.

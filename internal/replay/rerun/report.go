@@ -85,6 +85,7 @@ type Report struct {
 	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
 	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
+	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
 	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged
@@ -155,7 +156,14 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	default:
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
-	r.check("telemetry came", replayed != nil, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[replayed != nil])
+	switch {
+	case replayed == nil:
+		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
+	case r.Seen:
+		r.check("telemetry came", true, "none; the record is what the stub saw")
+	default:
+		r.check("telemetry came", true, "")
+	}
 	missed, failed := "", ""
 	for _, c := range r.Model.Calls {
 		if c.Outcome == modelstub.Live {
@@ -375,6 +383,9 @@ func (r *Report) Notes() (list []string) {
 	}
 	if len(r.Served) > 0 {
 		add("the recorded command made %d runs: all are served, %s alone is judged", len(r.Served), deck.ShortID(r.Source))
+	}
+	if r.Seen {
+		add("the replayed run is made of what the model stub was asked: of a tool it holds what the model was told")
 	}
 	for _, run := range r.OtherRuns {
 		add("another run came: %s", run)
