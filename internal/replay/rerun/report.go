@@ -28,29 +28,6 @@ const (
 	NotDone    Verdict = "not_done" // no comparison could be made
 )
 
-// Layer is what answered a tool call of the replay.
-type Layer string
-
-// The layers.
-const (
-	LayerOracle Layer = "oracle" // over HTTP
-	LayerMCP    Layer = "mcp"
-	LayerModel  Layer = "model" // the provider ran it within the model call
-	LayerLive   Layer = "live"  // the tool itself ran
-)
-
-// ToolCall is a tool call of the replay.
-type ToolCall struct {
-	Seq     int    `json:"seq"` // in the replayed run
-	Name    string `json:"name"`
-	Layer   Layer  `json:"layer"`
-	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
-	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
-	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither
-	// is a live call.
-	Outcome oracle.Outcome `json:"outcome,omitempty"`
-}
-
 // The checks that somebody who holds a replay to something else leaves out.
 const (
 	CheckEvents = "the events are those of the recording"
@@ -88,43 +65,6 @@ type Report struct {
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
-}
-
-// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
-// arguments are given away in order. Those under LayerLive were told to run. forkAt is the first event that is free, 0 for none.
-func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool, forkAt int) []ToolCall {
-	calls := []ToolCall{}
-	for i := range t.Events {
-		e := &t.Events[i]
-		if e.Type != tape.EventToolCall {
-			continue
-		}
-		c := ToolCall{Seq: e.Seq, Name: e.Name, Layer: LayerLive}
-		if e.ToolKind == tape.ToolServer || e.ToolKind == tape.ToolBuiltin {
-			c.Layer = LayerModel
-		}
-		for _, layer := range []Layer{LayerMCP, LayerOracle, LayerLive} {
-			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
-			if at >= 0 {
-				c.Layer, c.Free = layer, layer == LayerLive
-				if o := asked[layer][at].Outcome; o != "" && !o.Served() && o != oracle.Live {
-					c.Outcome = o
-				}
-				asked[layer] = slices.Delete(asked[layer], at, at+1)
-				break
-			}
-		}
-		c.Free = c.Free || c.Layer == LayerLive && forkAt > 0 && e.Seq >= forkAt
-		c.Allowed = c.Layer == LayerLive && allowed(e.Name)
-		calls = append(calls, c)
-	}
-	return calls
-}
-
-// Asked is a call that a session was asked for.
-type Asked struct {
-	Tool, ArgsHash string
-	Outcome        oracle.Outcome
 }
 
 func (r *Report) check(name string, ok bool, format string, args ...any) {
@@ -192,22 +132,9 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		lost += missed
 		r.check("tool calls were recorded ("+string(LayerOracle)+")", missed == 0, "%d of %d%s", asked-missed, asked, others)
 	}
-	live, names := 0, map[string]bool{}
-	for _, c := range r.Tools {
-		if c.Layer == LayerLive && !c.Allowed && !c.Free {
-			live++
-			names[c.Name] = true
-		}
-	}
-	if live > 0 {
-		list := []string{}
-		for name := range names {
-			list = append(list, name)
-		}
-		slices.Sort(list)
-		r.check("no tool ran live", false, "%d calls of %s; --allow-live declares a tool that may", live, strings.Join(list, ", "))
-	} else if replayed != nil { // else nobody knows
-		r.check("no tool ran live", true, "")
+	if replayed != nil { // else nobody knows
+		ran := undeclared(r.Tools)
+		r.check("no tool ran live", ran == "", "%s", ran)
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
 	if r.Comparison != nil {
