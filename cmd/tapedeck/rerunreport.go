@@ -126,6 +126,13 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 		report.Tools = rerun.Layers(replayed, r.asked, func(tool string) bool {
 			return slices.Contains(r.f.allowLive, "*") || slices.Contains(r.f.allowLive, tool)
 		}, r.f.forkAt)
+		if r.copy != nil {
+			copied := r.copy.Copied
+			if err := copied.InCopy(r.source, replayed, report.Tools, compare.Options{Rules: r.rules, Ignore: r.policies.Ignored()}); err != nil {
+				return nil, err
+			}
+			report.Copy = &copied
+		}
 	}
 	report.Policies = r.policies
 	report.Judge(r.source, replayed, answer)

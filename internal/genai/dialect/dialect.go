@@ -23,6 +23,9 @@ import (
 // LogScope is the scope of log records that travel as spans; see package evidence.
 const LogScope = "tapedeck.log"
 
+// WorkspaceScope is the scope of what a folder held before a run; see package workspace. It is evidence of the trace and no part of the run.
+const WorkspaceScope = "tapedeck.workspace"
+
 // Dialect describes one way of writing a run into telemetry. The first dialect of the table that matches a span is its primary dialect;
 // later ones fill the fields that it leaves open.
 type Dialect struct {

@@ -79,6 +79,7 @@ func New(cmd *exec.Cmd, listeners int, files *Files) (*Cage, error) {
 	}
 	c.answers = conn.(*net.UnixConn)
 	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = "/proc/self/exe", []string{initName, string(plan), strconv.Itoa(listeners)}, []string{}, c.theirs
+	cmd.Dir = ""                            // the command's may be there inside alone
 	a := &syscall.SysProcAttr{Setsid: true} // nothing ends it with this program: it sees that end, and cleans up
 	cmd.SysProcAttr = a
 	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC

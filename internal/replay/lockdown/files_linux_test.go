@@ -17,7 +17,7 @@ import (
 func ownFilesFor(t *testing.T) (dir string, files *Files) {
 	t.Helper()
 	dir = openDir(t)
-	for _, name := range []string{"home/.agent", "home/ws", "copy", "upper", "work", "mine", "other"} {
+	for _, name := range []string{"home/.agent", "home/ws", "copy", "upper", "work", "home/upper2", "home/work2", "mine", "other", "second"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func ownFilesFor(t *testing.T) (dir string, files *Files) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return dir, &Files{
 		Copies:   []Copy{{From: in("copy"), At: in("home/ws")}, {From: in("copy"), At: in("home/new/place")}},
-		Overlays: []Overlay{{Dir: in("home"), Upper: in("upper"), Work: in("work")}},
+		Overlays: []Overlay{{Dir: in("home"), Upper: in("upper"), Work: in("work")}, {Dir: in("second"), Upper: in("home/upper2"), Work: in("home/work2")}},
 		Open:     []string{in("mine")},
 	}
 }
@@ -43,7 +43,7 @@ func TestACommandWritesIntoCopiesAlone(t *testing.T) {
 	dir, files := ownFilesFor(t)
 	var stdout, stderr bytes.Buffer
 	script := `cd "$1/home/ws" && cat a && echo changed >a && cat ../.agent/settings && echo mine >../.agent/settings && rm ../.agent/settings && echo new >../.agent/new &&
-		echo x >"$1/mine/x" && cat ../new/place/a && echo x >/dev/shm/x && echo x >/dev/null && cat /proc/self/comm
+		echo x >"$1/mine/x" && cat ../new/place/a && echo x >/dev/shm/x && echo x >/dev/null && echo two >"$1/second/two" && cat /proc/self/comm
 		for f in "$1/other/o" "$1/other/n" /etc/x /tmp/x "$1/home/../y"; do (echo x >"$f") 2>/dev/null && echo "wrote $f"; done; true`
 	code, e, _ := seenInCage(t, &stdout, &stderr, files, []string{"sh", "-c", script, "sh", dir})
 	if code != 0 || stdout.String() != "copyrealchanged\ncat\n" {
@@ -52,7 +52,7 @@ func TestACommandWritesIntoCopiesAlone(t *testing.T) {
 	if !slices.Contains(e.Held, "files of its own, all others read-only") {
 		t.Errorf("%+v", e)
 	}
-	for name, want := range map[string]string{"home/.agent/settings": "real", "home/ws/a": "real", "copy/a": "changed\n", "other/o": "real", "upper/.agent/new": "new\n", "mine/x": "x\n"} {
+	for name, want := range map[string]string{"home/.agent/settings": "real", "home/ws/a": "real", "copy/a": "changed\n", "other/o": "real", "upper/.agent/new": "new\n", "mine/x": "x\n", "home/upper2/two": "two\n"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); string(text) != want {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}

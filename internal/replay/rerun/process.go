@@ -81,6 +81,9 @@ func (h *Held) Drop() error {
 	return err
 }
 
+// Seen is what was seen of the command, when Drop has returned.
+func (h *Held) Seen() lockdown.Seen { return h.cage.Seen() }
+
 // Client asks what the command serves on its loopback; of one that is not held, on that of this machine.
 func (h *Held) Client() *http.Client {
 	if h == nil {

@@ -56,6 +56,9 @@ type Report struct {
 	Comparable  Comparable       `json:"comparable"` // what the checks of events and answer hold it to
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
+	Evidence    *Evidence        `json:"evidence,omitempty"` // of a lockdown
+	Copy        *Copied          `json:"copy,omitempty"`     // of the recorded workspace, in which the command ran
+	NoCopy      string           `json:"no_copy,omitempty"`  // why there was none, where the recording kept a workspace
 	Model       modelstub.Report `json:"model"`
 	Oracle      *oracle.Report   `json:"oracle,omitempty"`
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
@@ -134,7 +137,22 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 	if replayed != nil { // else nobody knows
 		ran := undeclared(r.Tools)
-		r.check("no tool ran live", ran == "", "%s", ran)
+		said := ran
+		if r.Copy != nil && r.Copy.Ran > 0 {
+			said = strings.TrimPrefix(fmt.Sprintf("%s; %d calls ran in the copy of the workspace", ran, r.Copy.Ran), "; ")
+		}
+		r.check("no tool ran live", ran == "", "%s", said)
+	}
+	if r.Copy != nil && replayed != nil {
+		r.check("tools that ran in the copy did as recorded", len(r.Copy.Different) == 0, "%s", r.Copy.Said())
+	}
+	if e := r.Evidence; e != nil && replayed != nil && (e.Watched || e.Looked != "") { // else nobody looked
+		e.contradict(source, replayed, r.Tools, r.Command)
+		said := strings.Join(e.Contradictions, "; ")
+		if said == "" && !e.Watched {
+			said = "files alone were looked at"
+		}
+		r.check("what was seen agrees with what the report says", len(e.Contradictions) == 0, "%s", said)
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
 	if r.Comparison != nil {
@@ -205,6 +223,11 @@ func (r *Report) Notes() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	list = append(list, r.Policies.lines()...)
 	list = append(list, r.Network.lines()...)
+	list = append(list, r.Copy.lines()...)
+	if r.NoCopy != "" {
+		add("copy: none: %s", r.NoCopy)
+	}
+	list = append(list, r.Evidence.lines()...)
 	for _, f := range r.Preload.Frameworks {
 		if f.Hooked {
 			add("hook  %s %s", f.Name, f.Version)
