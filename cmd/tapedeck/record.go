@@ -158,7 +158,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return err
 	}
 	passed := known.end(ctx, environ, f.timeout, f.grace)
-	c.release(&known.facts)
+	c.release(&known.facts, known.kept)
 	if c.err != nil {
 		return c.err
 	}

@@ -48,6 +48,7 @@ type rerunFlags struct {
 	printEnv, note, named bool
 	shut                  string
 	requireLockdown       bool
+	recordedOnly          bool // of --tools
 	allowHosts            []string
 	override              string
 	forkAt                int
@@ -116,6 +117,7 @@ type rerunning struct {
 	rules    *normalise.Rules
 	normal   oracle.Normal       // in which recorded and live values are compared
 	renaming *normalise.Renaming // what volatile values of the recording are called in the replay
+	mask     func(string) string // hides secrets in what is told of the command
 	proxy    *lockdown.Proxy
 	policies rerun.Policies
 	upstream *modelstub.Upstream // nil: no model is asked
@@ -128,10 +130,12 @@ type rerunning struct {
 	variables []rerun.Variable              // that the command gets beside all others
 	withheld  []string                      // names of variables that it did not get
 	workDir   string                        // where the command runs; "" is here
+	copy      *rerun.Workspace              // in which it runs; nil: none
 }
 
 func (r *rerunning) check(refs []string) (err error) {
 	f := r.f
+	f.strict()
 	if r.input, err = rerun.ParseInput(f.input); err != nil {
 		return fmt.Errorf("--input: %w", err)
 	}

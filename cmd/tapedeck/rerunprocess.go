@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/modeltap"
+	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
@@ -105,7 +106,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 			options.Verifier, model.Verifier = key, key
 		}
 	}
-	r.rules, r.renaming = model.Rules, &normalise.Renaming{}
+	r.rules, r.renaming, r.mask = model.Rules, &normalise.Renaming{}, model.Mask
 	if r.upstream == nil { // else a real model says what it says
 		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
 	}
@@ -213,6 +214,15 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	}
 	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
+	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
+		return nil, nil, err
+	}
+	var folder *watchedFolder
+	if r.copy == nil {
+		folder = watchFolder(r.workDir)
+	} else {
+		defer func() { err = errors.Join(err, r.copy.Close()) }()
+	}
 	turns := [][]string{texts} // a server is asked one after the other
 	if !r.input.Server() {
 		turns = nil
@@ -225,9 +235,24 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if turn, err = r.turn(ctx, c, hooks, dir, texts, headers); err != nil {
 			return nil, nil, err
 		}
+		if turn.seen != nil {
+			if report.Evidence == nil {
+				report.Evidence = &rerun.Evidence{}
+			}
+			report.Evidence.Add(*turn.seen, r.mask)
+		}
 		if turn.exit.Code != 0 && !turn.exit.Stopped || turn.exit.TimedOut {
 			break
 		}
+	}
+	if report.Evidence != nil && folder != nil {
+		folder.changed(report.Evidence)
+	}
+	if r.copy != nil {
+		if report.Evidence == nil {
+			report.Evidence = &rerun.Evidence{Programs: []rerun.Started{}, NotWatched: "the command ran in no namespace"}
+		}
+		r.copy.Changed(ctx, report.Evidence)
 	}
 	turn.audit.into(c)
 	r.said = turn.answer
@@ -267,6 +292,7 @@ type turned struct {
 	exit    rerun.Exit
 	answer  *string // nil: it was not asked for
 	network rerun.Shutting
+	seen    *lockdown.Seen // nil: nobody looked
 	request string
 	reply   *string // of a server
 	audit   *auditTap
@@ -288,13 +314,21 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	if err := r.input.Give(&command, text, dir); err != nil {
 		return out, err
 	}
+	if r.copy != nil {
+		if err := r.copy.Put(&command, rerun.Shut(r.f.shut)); err != nil {
+			return out, err
+		}
+	}
 	network, err := rerun.OpenNetwork(ctx, rerun.Shut(r.f.shut), r.f.requireLockdown, r.proxy, &command)
+	if err != nil && r.copy != nil {
+		err = fmt.Errorf("the copy of the workspace cannot be put in its place: %w; --lockdown off runs the command in it all the same, with files outside of it in reach", err)
+	}
 	if err != nil {
 		return out, err
 	}
 	defer func() {
 		err = errors.Join(err, network.Close())
-		out.network = network.Shutting
+		out.network, out.seen = network.Shutting, network.Seen
 	}()
 	if network.Shut == rerun.ShutProxy {
 		say(r.stderr, "the network is not shut: %s", network.Promise)

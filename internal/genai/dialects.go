@@ -213,7 +213,7 @@ func (r *Recogniser) Look(scopeName string, span ptrace.Span) {
 
 // own reports whether the scope is one of this project, whose spans are evidence of their own kind.
 func (r *Recogniser) own() bool {
-	return r.source.ScopeName == dialect.LogScope || r.source.ScopeName == segregation.NoteScope
+	return r.source.ScopeName == dialect.LogScope || r.source.ScopeName == segregation.NoteScope || r.source.ScopeName == dialect.WorkspaceScope
 }
 
 // marks are what scope and keys speak for, and, where they say nothing, the events.

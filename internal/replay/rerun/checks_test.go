@@ -78,9 +78,12 @@ func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 		},
 		"tool calls were recorded (mcp)": {func(h happened) { h.report.MCP = counted(oracle.NoEntry) }},
 		"the oracle answered":            {func(h happened) { h.elsewhere(Elsewhere{Calls: 1, Broken: 1, Problem: "401"}) }},
-		"no tool ran live":               {func(h happened) { h.report.Tools[0].Layer = LayerLive }},
-		CheckEvents:                      {func(h happened) { h.report.Comparison = compared(changed) }},
-		CheckAnswer:                      {func(h happened) { *h.answer = other }},
+		"no tool ran live": {
+			func(h happened) { h.report.Tools[0].Layer = LayerLive },
+			func(h happened) { h.report.Tools[0].Layer = LayerUnknown },
+		},
+		CheckEvents: {func(h happened) { h.report.Comparison = compared(changed) }},
+		CheckAnswer: {func(h happened) { *h.answer = other }},
 	}
 	names := map[string]bool{}
 	for name, changes := range cases {

@@ -79,14 +79,10 @@ func Pair(recorded, replayed []*tape.Tape, o compare.Options, c *Reconciler) (p 
 		}
 	}
 	for a, t := range p.Replayed {
-		if t == nil || p.Comparisons[a].Equal {
+		if t == nil {
 			continue
 		}
-		as, tolerated := c.Reconcile(recorded[a], t, p.Comparisons[a])
-		if p.Tolerated[a] = tolerated; len(tolerated) == 0 {
-			continue
-		}
-		if p.Comparisons[a], err = compare.Tapes(recorded[a], as, o); err != nil {
+		if p.Comparisons[a], p.Tolerated[a], err = c.Compare(recorded[a], t, o); err != nil {
 			return p, err
 		}
 	}
@@ -100,7 +96,7 @@ func Pair(recorded, replayed []*tape.Tape, o compare.Options, c *Reconciler) (p 
 
 // JudgeRuns is Judge of all runs that one command made, and says of each how its replay ended. layers says what answered the tool calls of a
 // replayed run. It returns the first replay, nil where none came.
-func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(*tape.Tape) []ToolCall) (first *tape.Tape) {
+func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(recorded, replayed *tape.Tape) []ToolCall) (first *tape.Tape) {
 	r.Runs, r.Tools = nil, []ToolCall{}
 	came, equal, details := 0, 0, ""
 	for i, source := range recorded {
@@ -113,7 +109,7 @@ func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(*tape.Tap
 			if first == nil {
 				first = t
 			}
-			run.Replayed, run.Tools = t.Run.RunID, layers(t)
+			run.Replayed, run.Tools = t.Run.RunID, layers(source, t)
 			r.Tools = append(r.Tools, run.Tools...)
 			one.Comparison, one.Comparable = run.Comparison, r.Policies.comparable(len(source.Events))
 			one.checkEvents()

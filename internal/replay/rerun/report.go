@@ -28,29 +28,6 @@ const (
 	NotDone    Verdict = "not_done" // no comparison could be made
 )
 
-// Layer is what answered a tool call of the replay.
-type Layer string
-
-// The layers.
-const (
-	LayerOracle Layer = "oracle" // over HTTP
-	LayerMCP    Layer = "mcp"
-	LayerModel  Layer = "model" // the provider ran it within the model call
-	LayerLive   Layer = "live"  // the tool itself ran
-)
-
-// ToolCall is a tool call of the replay.
-type ToolCall struct {
-	Seq     int    `json:"seq"` // in the replayed run
-	Name    string `json:"name"`
-	Layer   Layer  `json:"layer"`
-	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
-	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
-	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither
-	// is a live call.
-	Outcome oracle.Outcome `json:"outcome,omitempty"`
-}
-
 // The checks that somebody who holds a replay to something else leaves out.
 const (
 	CheckEvents = "the events are those of the recording"
@@ -79,6 +56,9 @@ type Report struct {
 	Comparable  Comparable       `json:"comparable"` // what the checks of events and answer hold it to
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
+	Evidence    *Evidence        `json:"evidence,omitempty"` // of a lockdown
+	Copy        *Copied          `json:"copy,omitempty"`     // of the recorded workspace, in which the command ran
+	NoCopy      string           `json:"no_copy,omitempty"`  // why there was none, where the recording kept a workspace
 	Model       modelstub.Report `json:"model"`
 	Oracle      *oracle.Report   `json:"oracle,omitempty"`
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
@@ -92,43 +72,6 @@ type Report struct {
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
 	Tolerated   []Tolerated      `json:"tolerated,omitempty"` // fields of events that the comparison has as equal
-}
-
-// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
-// arguments are given away in order. Those under LayerLive were told to run. forkAt is the first event that is free, 0 for none.
-func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool, forkAt int) []ToolCall {
-	calls := []ToolCall{}
-	for i := range t.Events {
-		e := &t.Events[i]
-		if e.Type != tape.EventToolCall {
-			continue
-		}
-		c := ToolCall{Seq: e.Seq, Name: e.Name, Layer: LayerLive}
-		if e.ToolKind == tape.ToolServer || e.ToolKind == tape.ToolBuiltin {
-			c.Layer = LayerModel
-		}
-		for _, layer := range []Layer{LayerMCP, LayerOracle, LayerLive} {
-			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
-			if at >= 0 {
-				c.Layer, c.Free = layer, layer == LayerLive
-				if o := asked[layer][at].Outcome; o != "" && !o.Served() && o != oracle.Live {
-					c.Outcome = o
-				}
-				asked[layer] = slices.Delete(asked[layer], at, at+1)
-				break
-			}
-		}
-		c.Free = c.Free || c.Layer == LayerLive && forkAt > 0 && e.Seq >= forkAt
-		c.Allowed = c.Layer == LayerLive && allowed(e.Name)
-		calls = append(calls, c)
-	}
-	return calls
-}
-
-// Asked is a call that a session was asked for.
-type Asked struct {
-	Tool, ArgsHash string
-	Outcome        oracle.Outcome
 }
 
 func (r *Report) check(name string, ok bool, format string, args ...any) {
@@ -205,22 +148,24 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		lost += missed
 		r.check("tool calls were recorded ("+string(LayerOracle)+")", missed == 0, "%d of %d%s", asked-missed, asked, others)
 	}
-	live, names := 0, map[string]bool{}
-	for _, c := range r.Tools {
-		if c.Layer == LayerLive && !c.Allowed && !c.Free {
-			live++
-			names[c.Name] = true
+	if replayed != nil { // else nobody knows
+		ran := undeclared(r.Tools)
+		said := ran
+		if r.Copy != nil && r.Copy.Ran > 0 {
+			said = strings.TrimPrefix(fmt.Sprintf("%s; %d calls ran in the copy of the workspace", ran, r.Copy.Ran), "; ")
 		}
+		r.check("no tool ran live", ran == "", "%s", said)
 	}
-	if live > 0 {
-		list := []string{}
-		for name := range names {
-			list = append(list, name)
+	if r.Copy != nil && replayed != nil {
+		r.check("tools that ran in the copy did as recorded", len(r.Copy.Different) == 0, "%s", r.Copy.Said())
+	}
+	if e := r.Evidence; e != nil && replayed != nil && (e.Watched || e.Looked != "") { // else nobody looked
+		e.contradict(source, replayed, r.Tools, r.Command)
+		said := strings.Join(e.Contradictions, "; ")
+		if said == "" && !e.Watched {
+			said = "files alone were looked at"
 		}
-		slices.Sort(list)
-		r.check("no tool ran live", false, "%d calls of %s; --allow-live declares a tool that may", live, strings.Join(list, ", "))
-	} else if replayed != nil { // else nobody knows
-		r.check("no tool ran live", true, "")
+		r.check("what was seen agrees with what the report says", len(e.Contradictions) == 0, "%s", said)
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
 	r.checkEvents()
@@ -318,6 +263,11 @@ func (r *Report) Notes() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	list = append(list, r.Policies.lines()...)
 	list = append(list, r.Network.lines()...)
+	list = append(list, r.Copy.lines()...)
+	if r.NoCopy != "" {
+		add("copy: none: %s", r.NoCopy)
+	}
+	list = append(list, r.Evidence.lines()...)
 	for _, f := range r.Preload.Frameworks {
 		if f.Hooked {
 			add("hook  %s %s", f.Name, f.Version)
