@@ -55,9 +55,8 @@ type scriptedRequest struct {
 type scriptedModel struct {
 	turns     []scriptedTurn
 	side      string // what a request gets that is not of the main conversation: a title, a summary
-	main      string // the tool that marks the main conversation; without it any tool does
+	main      string // the tool that marks the main conversation, or with texts a text; without it any tool, or any request, does
 	texts     bool   // turns are counted by what the assistant said, for agents that offer no tools
-	mainText  string // a text that marks the main conversation, for agents that offer no tools
 	log       io.Writer
 	mu        sync.Mutex
 	requests  []*scriptedRequest
@@ -95,11 +94,11 @@ func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.Stream = r.Body["stream"] == true || strings.HasSuffix(req.URL.Path, ":streamGenerateContent")
 	r.Offered = offered(r.API, r.Body)
 	r.Main = len(r.Offered) > 0
-	if m.main != "" {
+	switch {
+	case m.texts:
+		r.Main = strings.Contains(string(raw), m.main)
+	case m.main != "":
 		r.Main = slices.Contains(r.Offered, m.main)
-	}
-	if m.texts {
-		r.Main = m.mainText == "" || strings.Contains(string(raw), m.mainText)
 	}
 	turn := scriptedTurn{Text: m.side}
 	m.mu.Lock()
@@ -240,7 +239,7 @@ func (m *scriptedModel) told(api string, body map[string]any) (turns int) {
 					result(text(object(part)["tool_use_id"]), object(part)["content"])
 				}
 			}
-			if message["role"] == "assistant" && (calls || m.texts) {
+			if message["role"] == "assistant" && m.isTurn(calls, message["content"]) {
 				turns++
 			}
 			if message["role"] == "tool" {
@@ -260,7 +259,7 @@ func (m *scriptedModel) told(api string, body map[string]any) (turns int) {
 					turns++
 				}
 				within = true
-			case m.texts && item["role"] == "assistant":
+			case item["role"] == "assistant" && m.isTurn(false, item["content"]):
 				turns++
 			}
 		}
@@ -278,12 +277,21 @@ func (m *scriptedModel) told(api string, body map[string]any) (turns int) {
 					answered++
 				}
 			}
-			if object(content)["role"] == "model" && (calls || m.texts) {
+			if object(content)["role"] == "model" && m.isTurn(calls, object(content)["parts"]) {
 				turns++
 			}
 		}
 	}
 	return turns
+}
+
+// isTurn tells a turn of the script from what else the assistant is made to have said, such as examples in a prompt.
+func (m *scriptedModel) isTurn(calls bool, content any) bool {
+	if !m.texts {
+		return calls
+	}
+	said := flat(content)
+	return slices.ContainsFunc(m.turns, func(t scriptedTurn) bool { return strings.Contains(said, strings.TrimSpace(t.Text)) })
 }
 
 func list(v any) []any { l, _ := v.([]any); return l }
@@ -545,4 +553,3 @@ func geminiAnswer(w http.ResponseWriter, r *scriptedRequest, model string) {
 	}
 	streamed(w, false, append(texts, answer(calls, true))...)
 }
-

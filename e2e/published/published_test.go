@@ -36,7 +36,7 @@ var (
 type program struct {
 	Name, Title, Language string
 	NPM, Pip              []string          // packages with their versions
-	Go                    string            // a package with its version
+	Python, Go            string            // the version of Python where that of the system does not do; a package with its version
 	Env                   map[string]string // the environment of the shell in which both commands are typed
 	Files                 map[string]string // what is written before: below <ws>, or <home>
 	Before                string            // a command of the shell before both commands, with <bin> first in PATH
@@ -130,7 +130,7 @@ func published(t *testing.T, name string) {
 	out, code := r.tapedeck("record", append([]string{"record", "--to", r.deck, "--task", name}, r.Record...)...)
 	t.Logf("record: exit code %d, %s", code, r.summary())
 	if code != 0 {
-		t.Errorf("record: exit code %d\n%s", code, tail(r.read("record.err"), 3000))
+		t.Errorf("record: exit code %d\n%s", code, tail(r.read("record.err"), 500))
 	}
 	_ = out
 	if *until == "record" {
@@ -208,7 +208,7 @@ func (r *run) fresh() {
 	if err := os.MkdirAll(r.home, 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	r.env = []string{"HOME=" + r.home, "PATH=" + r.bin + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb", "XDG_STATE_HOME=" + filepath.Join(r.dir, "state")}
+	r.env = []string{"HOME=" + r.home, "PATH=" + r.bin + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm-256color", "XDG_STATE_HOME=" + filepath.Join(r.dir, "state")}
 	for name, value := range r.Env {
 		r.env = append(r.env, name+"="+value)
 	}
