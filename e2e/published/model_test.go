@@ -53,15 +53,15 @@ type scriptedRequest struct {
 // scriptedModel speaks the protocols of OpenAI (chat completions, responses), Anthropic and Gemini, whole and streamed. The place in the script
 // is the number of turns with calls that a request holds, so that it keeps no state; what it noted is the truth of a run.
 type scriptedModel struct {
-	turns     []scriptedTurn
-	side      string // what a request gets that is not of the main conversation: a title, a summary
-	main      string // the tool that marks the main conversation, or with texts a text; without it any tool, or any request, does
-	texts     bool   // turns are counted by what the assistant said, for agents that offer no tools
-	log       io.Writer
-	mu        sync.Mutex
-	requests  []*scriptedRequest
-	truth     map[string]*scriptedCall
-	geminiIDs []string // calls without ids, in their order
+	turns    []scriptedTurn
+	side     string // what a request gets that is not of the main conversation: a title, a summary
+	main     string // the tool that marks the main conversation, or with texts a text; without it any tool, or any request, does
+	texts    bool   // turns are counted by what the assistant said, for agents that offer no tools
+	log      io.Writer
+	mu       sync.Mutex
+	requests []*scriptedRequest
+	truth    map[string]*scriptedCall
+	order    []string // the ids of the calls of the conversation, for agents that have no ids or their own
 }
 
 // bodyLimit is far more than any agent sends.
@@ -115,9 +115,7 @@ func (m *scriptedModel) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			if !slices.Contains(r.Offered, name) && !m.texts {
 				r.NotOffered = append(r.NotOffered, name)
 			}
-			if r.API == "gemini" {
-				m.geminiIDs = append(m.geminiIDs[:min(len(m.geminiIDs), m.callsBefore(r.Turn)+i)], c.ID)
-			}
+			m.order = append(m.order[:min(len(m.order), m.callsBefore(r.Turn)+i)], c.ID)
 		}
 	}
 	m.mu.Unlock()
@@ -223,7 +221,12 @@ func offered(api string, body map[string]any) (names []string) {
 
 // told notes what a request says that the calls before came to, and counts the turns in it.
 func (m *scriptedModel) told(api string, body map[string]any) (turns int) {
+	answered := 0
 	result := func(id string, content any) {
+		if m.truth[id] == nil && answered < len(m.order) {
+			id = m.order[answered]
+		}
+		answered++
 		if call := m.truth[id]; call != nil && !call.Answered {
 			call.Result, call.Answered = flat(content), true
 		}
@@ -264,17 +267,13 @@ func (m *scriptedModel) told(api string, body map[string]any) (turns int) {
 			}
 		}
 	case "gemini":
-		answered := 0
 		for _, content := range list(body["contents"]) {
 			calls := false
 			for _, part := range list(object(content)["parts"]) {
 				part := object(part)
 				calls = calls || part["functionCall"] != nil
 				if response := object(part["functionResponse"]); part["functionResponse"] != nil {
-					if answered < len(m.geminiIDs) {
-						result(m.geminiIDs[answered], response["response"])
-					}
-					answered++
+					result("", response["response"])
 				}
 			}
 			if object(content)["role"] == "model" && m.isTurn(calls, object(content)["parts"]) {
