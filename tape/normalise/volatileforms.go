@@ -32,6 +32,7 @@ const (
 	formDate     = "date"
 	formDuration = "duration"
 	formHex      = "hex id"
+	formID       = "id"
 )
 
 const (
@@ -61,16 +62,19 @@ var volatileForms = []*volatileForm{
 		`(?i:\b(?:wall[ _]?time|elapsed(?: time)?|took|duration|finished in|done in|completed in|ran in|time taken|real|user|sys)\b["']?[ :=\t]{1,8}["'(]?)(\d{1,9}(?:\.\d{1,9})?(?:m\d{1,2}\.\d{1,9}s| ?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b)?)` +
 			`|\bin (\d{1,6}\.\d{1,9} ?(?:ns|µs|us|ms|s|secs?|seconds?)\b)|\((\d{1,9}(?:\.\d{1,9})? ?ms)\)`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
-	{name: "id", meaning: "what stands behind `session id`, `chunk id` and the like, with a digit; a prefix and 12 or more letters and digits, `req_011CT8xyz…`; 20 or more mixed letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
-		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b` +
-			`|\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
+	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit; a prefix and 12 or more letters and digits, `req_011CT8xyz…`; 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
+		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
 	{name: formHex, meaning: "7 or more hexadecimal digits, of both kinds; in a result none as long as a digest, but behind `commit`", holds: mixedHex, alike: sameLength, find: regexp.MustCompile(`\b(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\b`)},
+	{name: formID, holds: isID, alike: alikeIDs, find: regexp.MustCompile(`\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
 }
 
 // VolatileTable is the table of volatile forms as Markdown, for the documents.
 func VolatileTable() string {
 	table := "| form | |\n|---|---|\n"
 	for _, f := range volatileForms {
+		if f.meaning == "" { // that of the form of this name
+			continue
+		}
 		table += "| " + f.name + " | " + f.meaning + " |\n"
 	}
 	return table + "| " + formOrder + " | lines that name files, and points of a list where the environment is described, in another order |\n"

@@ -163,7 +163,9 @@ func (x *comparison) call(place string, rec, live *called) bool {
 		first := x.diff
 		a := x.agrees(place+".result", result)
 		if a.Agrees {
-			x.labels[Rewritten] = x.labels[Rewritten] || i > 0
+			if i > 0 {
+				x.labels[Rewritten] = true
+			}
 			return true
 		}
 		if i > 0 {
