@@ -130,7 +130,7 @@ func (v *Volatile) Text(p Place, known *Renaming, open func(string) [][2]int, re
 }
 
 // maxVolatileText bounds, in bytes, two texts that are compared so.
-const maxVolatileText = 8 << 20
+const maxVolatileText = 2 << 20
 
 // formOrder names a list that stands in another order.
 const formOrder = "order"

@@ -55,7 +55,7 @@ var volatileForms = []*volatileForm{
 	{name: "epoch", meaning: "s, ms, µs or ns since 1970, near the run", measured: true, when: readEpoch, alike: sameLength, find: regexp.MustCompile(`\b[1-9]\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?\b`)},
 	{name: "port", meaning: "a port of loopback", find: regexp.MustCompile(`(?:\b127\.0\.0\.1|\blocalhost|\[::1\]|\b0\.0\.0\.0):(\d{2,5})\b`)},
 	{name: "temporary path", meaning: "the random name below `/tmp` and the like", holds: randomName, alike: alikeNames, find: regexp.MustCompile(
-		`(?:/tmp|/dev/shm|/var/folders/[^/\s]{1,16}/[^/\s]{1,64}/[A-Z]|\\Temp)[/\\](?:[A-Za-z.-]{1,32}-\d{1,10}[/\\])?([A-Za-z0-9_.-]{3,96})`)},
+		`(?:/tmp|/dev/shm|/var/folders/[^/\s]{1,16}/[^/\s]{1,64}/[A-Z]|\\Temp)[/\\](?:pytest-of-[A-Za-z0-9_.-]{1,64}[/\\])?([A-Za-z0-9_.-]{3,96})`)},
 	{name: "process id", meaning: "a number behind `pid`, `PGID`, `process id`, `/proc/` or `[1]`", find: regexp.MustCompile(
 		`(?i:\b(?:p|pp|pg|t)id|\bprocess(?: group)?(?: id)?(?: pgid)?)["'` + "`" + `]?(?: ?[:=#] ?| )["'` + "`" + `(]?(\d{1,8})\b|/proc/(\d{1,8})\b|^\[\d{1,3}\] (\d{1,8})$`)},
 	{name: formDuration, meaning: "how long something took, in a result: `Wall time: 0.01 seconds`, `took 35 ms`, `in 0.12s`, `real 0m0.003s`", measured: true, find: regexp.MustCompile(
@@ -175,8 +175,8 @@ func alikeIDs(a, b string) bool {
 }
 
 var (
-	randomRun = regexp.MustCompile(`[A-Za-z0-9]{6,}|\d+$`)
-	madeName  = regexp.MustCompile(`^\.?tmp[._-]?[A-Za-z0-9_]{6,}`)
+	randomRun = regexp.MustCompile(`[A-Za-z0-9]{6,}|\d{5,}`)
+	madeName  = regexp.MustCompile(`^(?:\.?tmp[._-]?[A-Za-z0-9_]{6,}|pytest-\d+$)`)
 )
 
 // randomName reports a name that a program made up: behind tmp, or with a run of letters and digits that no word has.

@@ -267,6 +267,9 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		if len(spent) > 0 {
 			return Answer{Outcome: Exhausted, turn: s.stub.turns[spent[0].index]}
 		}
+		if nearest != nil {
+			nearest.Rules = s.stub.mend(s.stub.turns[s.indexOf(nearest.Seq)], live)
+		}
 		return Answer{Outcome: NoTurn, Nearest: nearest}
 	}
 	// content first: of those that agree, what agrees in most respects; then the order of the recording

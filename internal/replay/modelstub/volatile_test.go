@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 	"github.com/tapedeck/tapedeck/tape/normalise"
@@ -257,5 +258,34 @@ func TestOneRenamingHoldsForAWholeReplay(t *testing.T) {
 	}
 	if r := first.Report().Volatile; len(r) != 1 || r[0].Form != "uuid" || r[0].Values != 1 || r[0].Recorded != idA || r[0].Live != idB {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A miss names the rules that would make it a hit: with them in force it is one.
+func TestAMissNamesTheRulesThatMendIt(t *testing.T) {
+	tp := taped("go on", told("Version one of the prompt.\nBuild 17 of it.", "go on", `{"lines":4,"took":"a while"}`))
+	live := told("Version one of the prompt.\nBuild 18 of it.", "go on", `{"lines":5,"took":"longer"}`)
+	a := New(tp, Options{}).NewSession().Answer(Request{Messages: live})
+	want := []string{
+		`- {path: "$", action: normalise, pattern: "Build \\S+", in: [system_prompt]}`,
+		`- {tool: "bash", path: "$.lines", action: normalise, as: number, in: [result]}`,
+		`- {tool: "bash", path: "$.took", action: ignore, in: [result]}`,
+	}
+	if a.Outcome != NoTurn || a.Nearest == nil || !slices.Equal(a.Nearest.Rules, want) {
+		t.Fatalf("%s %+v", a.Outcome, a.Nearest)
+	}
+	rules, err := rulefile.Read([]byte("version: 1\nrules:\n  " + strings.Join(a.Nearest.Rules, "\n  ") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := normalise.New(rules.Values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := New(tp, Options{Rules: compiled}).NewSession().Answer(Request{Messages: live}); a.Outcome != Hit {
+		t.Errorf("with the rules: %s %+v", a.Outcome, a.Nearest)
+	}
+	if a := New(tp, Options{}).NewSession().Answer(Request{Messages: told("Something else.", "go on", "")}); a.Nearest == nil || a.Nearest.Rules != nil {
+		t.Errorf("%+v", a.Nearest)
 	}
 }
