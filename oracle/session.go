@@ -204,7 +204,9 @@ func (s *state) answer(q *Query) Answer {
 	switch {
 	case len(f.labels) > 0:
 		for _, l := range labels {
-			f.labels = join(f.labels, l)
+			if l != ByRule { // the labels of the search say whether a rule was needed
+				f.labels = join(f.labels, l)
+			}
 		}
 		labels = f.labels
 	case e.ArgsHash != q.ArgsHash:

@@ -180,7 +180,11 @@ func nearest(d *modelstub.Difference) string {
 	if d == nil {
 		return ""
 	}
-	return fmt.Sprintf(": differs from event %d at %s: recorded %q, live %q", d.Seq, d.Place, d.Recorded, d.Live)
+	text := fmt.Sprintf(": differs from event %d at %s: recorded %q, live %q", d.Seq, d.Place, d.Recorded, d.Live)
+	if len(d.Rules) > 0 {
+		text += "; rules that make them equal:\n  " + strings.Join(d.Rules, "\n  ")
+	}
+	return text
 }
 
 // Close lets what waits answer at once.

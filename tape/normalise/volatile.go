@@ -94,7 +94,7 @@ type Pair struct {
 func (p *Pair) same() bool { return p.Recorded == p.Live }
 
 // Text returns the live text with the recorded values in place of the volatile ones, and what was taken for what. open lists the ranges of a text that the place holds for, by offsets;
-// nil is all of it. What the renaming contradicts stays as it is.
+// nil is all of it. Where one value contradicts the renaming, nothing is explained.
 func (v *Volatile) Text(p Place, known *Renaming, open func(string) [][2]int, recorded, live string) (string, []Pair) {
 	if recorded == live || len(recorded)+len(live) > maxVolatileText {
 		return live, nil
@@ -110,8 +110,11 @@ func (v *Volatile) Text(p Place, known *Renaming, open func(string) [][2]int, re
 		x, y := &a[at[0]], &b[at[1]]
 		r, l := recorded[x.from:x.to], live[y.from:y.to]
 		pair := Pair{Form: x.form.name, Recorded: r, Live: l, measured: x.form.measured}
-		if !v.fits(p, known, x, y, r, l, recorded[:x.from]) || !trial.Take([]Pair{pair}) {
+		if !v.fits(p, known, x, y, r, l, recorded[:x.from]) {
 			continue
+		}
+		if !trial.Take([]Pair{pair}) {
+			return live, nil // also what is the same on both sides can contradict
 		}
 		pairs = append(pairs, pair)
 		out.WriteString(live[end:y.from])
@@ -127,7 +130,7 @@ func (v *Volatile) Text(p Place, known *Renaming, open func(string) [][2]int, re
 }
 
 // maxVolatileText bounds, in bytes, two texts that are compared so.
-const maxVolatileText = 8 << 20
+const maxVolatileText = 2 << 20
 
 // formOrder names a list that stands in another order.
 const formOrder = "order"

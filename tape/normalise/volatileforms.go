@@ -32,6 +32,7 @@ const (
 	formDate     = "date"
 	formDuration = "duration"
 	formHex      = "hex id"
+	formID       = "id"
 )
 
 const (
@@ -54,23 +55,26 @@ var volatileForms = []*volatileForm{
 	{name: "epoch", meaning: "s, ms, µs or ns since 1970, near the run", measured: true, when: readEpoch, alike: sameLength, find: regexp.MustCompile(`\b[1-9]\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?\b`)},
 	{name: "port", meaning: "a port of loopback", find: regexp.MustCompile(`(?:\b127\.0\.0\.1|\blocalhost|\[::1\]|\b0\.0\.0\.0):(\d{2,5})\b`)},
 	{name: "temporary path", meaning: "the random name below `/tmp` and the like", holds: randomName, alike: alikeNames, find: regexp.MustCompile(
-		`(?:/tmp|/dev/shm|/var/folders/[^/\s]{1,16}/[^/\s]{1,64}/[A-Z]|\\Temp)[/\\](?:[A-Za-z.-]{1,32}-\d{1,10}[/\\])?([A-Za-z0-9_.-]{3,96})`)},
+		`(?:/tmp|/dev/shm|/var/folders/[^/\s]{1,16}/[^/\s]{1,64}/[A-Z]|\\Temp)[/\\](?:pytest-of-[A-Za-z0-9_.-]{1,64}[/\\])?([A-Za-z0-9_.-]{3,96})`)},
 	{name: "process id", meaning: "a number behind `pid`, `PGID`, `process id`, `/proc/` or `[1]`", find: regexp.MustCompile(
 		`(?i:\b(?:p|pp|pg|t)id|\bprocess(?: group)?(?: id)?(?: pgid)?)["'` + "`" + `]?(?: ?[:=#] ?| )["'` + "`" + `(]?(\d{1,8})\b|/proc/(\d{1,8})\b|^\[\d{1,3}\] (\d{1,8})$`)},
 	{name: formDuration, meaning: "how long something took, in a result: `Wall time: 0.01 seconds`, `took 35 ms`, `in 0.12s`, `real 0m0.003s`", measured: true, find: regexp.MustCompile(
 		`(?i:\b(?:wall[ _]?time|elapsed(?: time)?|took|duration|finished in|done in|completed in|ran in|time taken|real|user|sys)\b["']?[ :=\t]{1,8}["'(]?)(\d{1,9}(?:\.\d{1,9})?(?:m\d{1,2}\.\d{1,9}s| ?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b)?)` +
 			`|\bin (\d{1,6}\.\d{1,9} ?(?:ns|µs|us|ms|s|secs?|seconds?)\b)|\((\d{1,9}(?:\.\d{1,9})? ?ms)\)`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
-	{name: "id", meaning: "what stands behind `session id`, `chunk id` and the like, with a digit; a prefix and 12 or more letters and digits, `req_011CT8xyz…`; 20 or more mixed letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
-		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b` +
-			`|\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
+	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit; a prefix and 12 or more letters and digits, `req_011CT8xyz…`; 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
+		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
 	{name: formHex, meaning: "7 or more hexadecimal digits, of both kinds; in a result none as long as a digest, but behind `commit`", holds: mixedHex, alike: sameLength, find: regexp.MustCompile(`\b(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\b`)},
+	{name: formID, holds: isID, alike: alikeIDs, find: regexp.MustCompile(`\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
 }
 
 // VolatileTable is the table of volatile forms as Markdown, for the documents.
 func VolatileTable() string {
 	table := "| form | |\n|---|---|\n"
 	for _, f := range volatileForms {
+		if f.meaning == "" { // that of the form of this name
+			continue
+		}
 		table += "| " + f.name + " | " + f.meaning + " |\n"
 	}
 	return table + "| " + formOrder + " | lines that name files, and points of a list where the environment is described, in another order |\n"
@@ -171,8 +175,8 @@ func alikeIDs(a, b string) bool {
 }
 
 var (
-	randomRun = regexp.MustCompile(`[A-Za-z0-9]{6,}|\d+$`)
-	madeName  = regexp.MustCompile(`^\.?tmp[._-]?[A-Za-z0-9_]{6,}`)
+	randomRun = regexp.MustCompile(`[A-Za-z0-9]{6,}|\d{5,}`)
+	madeName  = regexp.MustCompile(`^(?:\.?tmp[._-]?[A-Za-z0-9_]{6,}|pytest-\d+$)`)
 )
 
 // randomName reports a name that a program made up: behind tmp, or with a run of letters and digits that no word has.

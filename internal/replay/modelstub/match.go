@@ -50,6 +50,8 @@ type Difference struct {
 	Place    string `json:"place"`              // system_prompt; or 1.user, 2.assistant.calls.1.args, …
 	Recorded string `json:"recorded,omitempty"` // an excerpt around the difference
 	Live     string `json:"live,omitempty"`
+	// Rules are the smallest ones with which the conversations agree, as lines of a rules file.
+	Rules []string `json:"rules,omitempty"`
 }
 
 // comparison is one live conversation against one recorded.
@@ -60,7 +62,8 @@ type comparison struct {
 	diff   *Difference
 	names  *normalise.Renaming // what is volatile in this conversation
 	pairs  []normalise.Pair
-	equal  []string // texts of the program that are equal on both sides
+	failed *oracle.Compared // the values that do not agree, where it is values
+	equal  []string         // texts of the program that are equal on both sides
 }
 
 // conversations compares from the front. What the recording lacks agrees with everything, and is labelled.
@@ -169,14 +172,16 @@ func (x *comparison) call(place string, rec, live *called) bool {
 	result := oracle.Compared{Tool: rec.name, Field: "result", Live: live.result, Result: true, Place: by}
 	for i, form := range append([]exactjson.Value{rec.result}, rec.also...) {
 		result.Recorded = form
-		first := x.diff
+		first, shown := x.diff, x.failed
 		a := x.agrees(place+".result", result)
 		if a.Agrees {
-			x.labels[Rewritten] = x.labels[Rewritten] || i > 0
+			if i > 0 {
+				x.labels[Rewritten] = true
+			}
 			return true
 		}
 		if i > 0 {
-			x.diff = first // that of the form that the model was shown
+			x.diff, x.failed = first, shown // that of the form that the model was shown
 		} else if a.Cut {
 			return false
 		}
@@ -201,6 +206,8 @@ func (x *comparison) agrees(place string, c oracle.Compared) oracle.Agreement {
 	a := x.stub.normal.Agree(c)
 	if a.Agrees = a.Agrees && x.names.Take(a.Pairs); !a.Agrees {
 		x.differ(place, text(a.Recorded), text(a.Live))
+		c.Recorded, c.Live = a.Recorded, a.Live
+		x.failed = &c
 		return a
 	}
 	for _, label := range Labels(a.Needs) {
@@ -211,7 +218,7 @@ func (x *comparison) agrees(place string, c oracle.Compared) oracle.Agreement {
 	}
 	x.pairs = append(x.pairs, a.Pairs...)
 	x.depth++
-	x.diff = nil
+	x.diff, x.failed = nil, nil
 	return a
 }
 
@@ -266,6 +273,7 @@ func (x *comparison) differ(place, rec, live string) bool {
 	for at < min(len(rec), len(live)) && rec[at] == live[at] {
 		at++
 	}
+	x.failed = nil
 	at = max(0, at-excerptBefore)
 	excerpt := func(s string) string {
 		return strings.ToValidUTF8(s[min(at, len(s)):min(at+excerptLength, len(s))], "")

@@ -369,7 +369,8 @@ func (s *Session) nearest(r *Request, live *conversation, found []agreement) *Di
 		return nil
 	}
 	d := *differs
-	d.Seq, d.Run = s.stub.turns[best].event.Seq, s.stub.run(s.stub.turns[best])
+	n := s.stub.turns[best]
+	d.Seq, d.Run, d.Rules = n.event.Seq, s.stub.run(n), s.stub.mend(n, live)
 	return &d
 }
 

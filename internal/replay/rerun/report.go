@@ -297,6 +297,11 @@ func (r *Report) Notes() (list []string) {
 		if len(parts) > 0 {
 			add("model call %d, %s%s", c.Call, leading(c.Run, c.Seq), strings.Join(parts, ", "))
 		}
+		if c.Nearest != nil {
+			for _, rule := range c.Nearest.Rules {
+				add("model call %d is recorded but for this rule of a file for --rules: %s", c.Call, rule)
+			}
+		}
 	}
 	for _, v := range r.Model.Volatile {
 		add("volatile: %d of the form %s taken for equal, such as %q for %q", v.Values, v.Form, v.Live, v.Recorded)
