@@ -108,7 +108,9 @@ func TestARecordingOfModelCallsIsReplayed(t *testing.T) {
 	url := lines(t, got.stdout)[0].URL
 	t.Setenv("OPENAI_BASE_URL", "http://192.0.2.1:1/v1") // whoever asks it is not in a replay
 	saw := func(r rerun.Report) bool {
-		return r.Seen && slices.ContainsFunc(r.Checks, func(c rerun.Check) bool { return c.Name == "telemetry came" && c.OK && c.Detail == "none; the record is what the stub saw" })
+		return r.Seen && slices.ContainsFunc(r.Checks, func(c rerun.Check) bool {
+			return c.Name == "telemetry came" && c.OK && c.Detail == "none; the record is what the stub saw"
+		})
 	}
 	if code, r := replayed(t, "quiet-oracle", url, "--input", "stdin"); code != exitOK || failed(r) != "" || !saw(r) || len(r.Tools) != 1 || r.Tools[0].Layer != rerun.LayerOracle {
 		t.Errorf("as recorded: code %d: %s %+v", code, failed(r), r)
