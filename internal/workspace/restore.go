@@ -61,6 +61,17 @@ func (k *Kept) Restore(ctx context.Context, dir string) (r Restored, err error) 
 			return r, err
 		}
 	}
+	folders := map[string]bool{}
+	for i := range k.Entries {
+		folders[k.Entries[i].Path] = k.Entries[i].Kind == Folder
+	}
+	for i := range k.Entries { // folders that git has alone were made for it
+		for dir := path.Dir(k.Entries[i].Path); k.Entries[i].Kind == Gone && dir != "." && !folders[dir]; dir = path.Dir(dir) {
+			if root.Remove(dir) != nil {
+				break
+			}
+		}
+	}
 	for i := len(k.Entries) - 1; i >= 0; i-- { // what lies in a folder before the folder
 		e := &k.Entries[i]
 		if e.Kind != File && e.Kind != Folder {

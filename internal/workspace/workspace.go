@@ -93,10 +93,11 @@ const (
 	leftLink       = "symlinks that lead out of the folder"
 	leftSpecial    = "neither files, folders nor symlinks"
 	leftUnreadable = "not readable"
-	leftIgnored    = "ignored by git"
+	leftIgnored    = "files ignored by git"
+	leftInside     = "contents of folders ignored by git"
 	leftLarge      = "files that are too large"
 	leftName       = "names that are no text"
-	leftGit        = "what git keeps"
+	leftGit        = "named .git"
 	leftDeck       = "decks and outputs"
 )
 
@@ -214,7 +215,7 @@ func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
 		return skip(leftGit)
 	case !utf8.ValidString(name):
 		return skip(leftName)
-	case t.ignored[name]:
+	case t.ignored[name] && !entry.IsDir():
 		return skip(leftIgnored)
 	case entry.IsDir() && t.isOutput(name):
 		return skip(leftDeck)
@@ -255,6 +256,9 @@ func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
 		return skip(leftSpecial)
 	}
 	k.Entries = append(k.Entries, e)
+	if t.ignored[name] && entry.IsDir() { // listings of the folder above show it
+		return skip(leftInside)
+	}
 	return nil
 }
 
