@@ -116,6 +116,10 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream})
+	if len(r.tapes()) > 1 {
+		options.Prefers = ofItsRun(r.tapes(), stub)
+	}
 	o, err := oracle.New(entries, options)
 	if err != nil {
 		return err
@@ -136,7 +140,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	}
 	r.services = &services{
 		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream}),
+		model: stub,
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
