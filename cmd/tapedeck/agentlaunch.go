@@ -20,17 +20,18 @@ type launched struct {
 	agentprofile.Launch
 }
 
-// launch gives a command the settings of the program that it runs, where that is known. given is what it has of the environment of the user.
-func launch(command *rerun.Command, given []string, places agentprofile.Places, replay bool) (l launched, err error) {
+// launch gives a command the settings of the program that it runs, where that is known. given is what it has of the environment of the user. shut is how the network of a replay is shut;
+// nil: it is a recording.
+func launch(command *rerun.Command, given []string, places agentprofile.Places, shut *rerun.Shut) (l launched, err error) {
 	var known bool
 	if l.Found, known = agentprofile.Find(command.Argv); !known {
 		l.Found = agentprofile.Found{Profile: &agentprofile.Unknown, At: -1}
 	}
 	places.OTLP = variable(command.Env, "OTEL_EXPORTER_OTLP_ENDPOINT")
-	if replay {
+	if shut != nil {
 		places.Model = variable(command.Env, "TAPEDECK_MODEL_URL")
 	}
-	l.Launch, err = l.Found.Launch(agentprofile.Command{Argv: command.Argv, Env: command.Env, Given: given, Places: places, Replay: replay})
+	l.Launch, err = l.Found.Launch(agentprofile.Command{Argv: command.Argv, Env: command.Env, Given: given, Places: places, Replay: shut != nil, Shut: shut != nil && *shut == rerun.ShutNamespace})
 	if err == nil {
 		command.Argv, command.Env = l.Argv, l.Env
 	}
@@ -66,7 +67,7 @@ func prepareRecorded(command *rerun.Command, given []string, dir string, stderr 
 	command.Mark = endpoint + "=" + variable(command.Env, endpoint)
 	env, kept := asGiven(command.Env, given)
 	command.Env = env
-	l, err := launch(command, given, agentprofile.Places{Dir: dir}, false)
+	l, err := launch(command, given, agentprofile.Places{Dir: dir}, nil)
 	if err != nil {
 		return l, err
 	}

@@ -310,7 +310,7 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	c.environ, standIns, r.withheld = r.environment(all)
 	out.exit, err = c.run(ctx, command, all, func(command *rerun.Command) error {
 		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.input.Variables(text), r.f.forge.variables(), r.variables))
-		if _, err := launch(command, c.environ, r.places(dir), true); err != nil {
+		if _, err := launch(command, c.environ, r.places(dir), &network.Shut); err != nil {
 			return err
 		}
 		if r.f.preload {

@@ -21,8 +21,8 @@ type Command struct {
 	// Env is its environment without what the profile adds. Given is what it has of the user's environment, which goes before the profile.
 	Env, Given []string
 	Places     Places
-	// Replay leads its model calls to the stub, too.
-	Replay bool
+	// Replay leads its model calls to the stub, too. Shut says that nothing but the stub can be reached, with a proxy or without.
+	Replay, Shut bool
 }
 
 // Launch is a command that a profile has changed.
@@ -43,6 +43,10 @@ func (f Found) Launch(c Command) (Launch, error) {
 			}
 			value := c.Places.in(s.Value)
 			switch {
+			case s.Unset:
+				if c.Shut {
+					l.Env = slices.DeleteFunc(l.Env, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })
+				}
 			case len(s.Flags) > 0:
 				added = append(added, f.argument(&l, s, value, replay)...)
 			case s.File != "":

@@ -25,6 +25,8 @@ type Profile struct {
 	Replay []Setting
 	// Passes are patterns of variables that a replay passes on; secrets among them are left out.
 	Passes []string
+	// Example is a command that runs it without a terminal.
+	Example string
 	// Lacks says what no setting brings.
 	Lacks string
 	// Transcripts is where the program keeps its own records of sessions.
@@ -43,6 +45,8 @@ type Setting struct {
 	Given bool
 	// Address says that the variable leads telemetry or model calls to this program: it is set in place of what the user set.
 	Address bool
+	// Unset takes the variable away, of a replay whose network is shut.
+	Unset bool
 	// Merged says that the value is a JSON object: of two, the members are laid over each other.
 	Merged bool
 	// File is a file of settings, JSON or YAML, in a folder that the variable Name points to and Home is without it, below the home folder. The program gets a copy of the folder, and
@@ -62,6 +66,14 @@ func (s Setting) label() string {
 		return s.File + " in a copy of the folder " + s.Name
 	}
 	return s.Name
+}
+
+// Label names a setting to a reader.
+func (s Setting) Label() string {
+	if s.Unset {
+		return "no " + s.label()
+	}
+	return s.label()
 }
 
 // Places are what the values of settings refer to.

@@ -72,7 +72,10 @@ func TestACommonNameNeedsAProof(t *testing.T) {
 func TestRowsOfTheTable(t *testing.T) {
 	ids := map[string]bool{}
 	for _, p := range Table {
-		if ids[p.ID] || p.ID == "" || p.Name == "" || !slices.Contains(p.Programs, p.ID) {
+		if f, ok := Find(strings.Fields(p.Example)); !p.Common && (!ok || f.ID != p.ID) {
+			t.Errorf("%s: example %q", p.ID, p.Example)
+		}
+		if ids[p.ID] || p.Example == "" || p.ID == "" || p.Name == "" || !slices.Contains(p.Programs, p.ID) {
 			t.Errorf("%+v", p)
 		}
 		ids[p.ID] = true

@@ -15,6 +15,7 @@ func codexOption(key, value string) Setting {
 var Table = []Profile{
 	{
 		ID: "claude", Name: "Claude Code", Dialect: "claude-code",
+		Example:  `claude -p "What does this folder hold?" --allowedTools Read,Edit,Bash`,
 		Programs: []string{"claude"}, Packages: []string{"@anthropic-ai/claude-code"},
 		Record: []Setting{
 			{Name: "CLAUDE_CODE_ENABLE_TELEMETRY", Value: "1"}, {Name: "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA", Value: "1"}, {Name: "OTEL_LOG_USER_PROMPTS", Value: "1"},
@@ -31,6 +32,7 @@ var Table = []Profile{
 	},
 	{
 		ID: "codex", Name: "Codex CLI", Dialect: "codex",
+		Example:  `codex exec --skip-git-repo-check "What does this folder hold?"`,
 		Programs: []string{"codex"}, Packages: []string{"@openai/codex"},
 		Record: []Setting{
 			codexOption("otel.exporter", `{otlp-http={endpoint="{otlp}/v1/logs",protocol="binary"}}`),
@@ -49,6 +51,7 @@ var Table = []Profile{
 	},
 	{
 		ID: "copilot", Name: "GitHub Copilot CLI", Dialect: "copilot-cli",
+		Example:  `copilot -p "What does this folder hold?" --allow-all-tools`,
 		Programs: []string{"copilot"}, Packages: []string{"@github/copilot"},
 		Record: []Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true"}},
 		Replay: []Setting{
@@ -60,6 +63,7 @@ var Table = []Profile{
 	},
 	{
 		ID: "gemini", Name: "Gemini CLI", Dialect: "gemini-cli",
+		Example:  `gemini --yolo -p "What does this folder hold?"`,
 		Programs: []string{"gemini"}, Packages: []string{"@google/gemini-cli"},
 		Record: []Setting{
 			{Name: "GEMINI_TELEMETRY_ENABLED", Value: "true"}, {Name: "GEMINI_TELEMETRY_TRACES_ENABLED", Value: "true"}, {Name: "GEMINI_TELEMETRY_LOG_PROMPTS", Value: "true"},
@@ -78,6 +82,7 @@ var Table = []Profile{
 	},
 	{
 		ID: "qwen", Name: "Qwen Code", Dialect: "qwen-code",
+		Example:  `qwen --yolo -p "What does this folder hold?"`,
 		Programs: []string{"qwen"}, Packages: []string{"@qwen-code/qwen-code"},
 		Record: []Setting{
 			{Name: "QWEN_TELEMETRY_ENABLED", Value: "true"}, {Name: "QWEN_TELEMETRY_LOG_PROMPTS", Value: "true"}, {Name: "QWEN_TELEMETRY_INCLUDE_SENSITIVE_SPAN_ATTRIBUTES", Value: "true"},
@@ -86,6 +91,7 @@ var Table = []Profile{
 		},
 		Replay: []Setting{
 			{Flags: []string{"--openai-base-url"}, Value: "{model}/v1", Given: true}, {Flags: []string{"--openai-api-key"}, Value: dummyKey, Given: true},
+			{Name: "HTTP_PROXY", Unset: true}, {Name: "HTTPS_PROXY", Unset: true}, {Name: "http_proxy", Unset: true}, {Name: "https_proxy", Unset: true}, // it takes one for the loopback too
 			{Name: "OPENAI_MODEL", Value: "{name}"}, {Name: "QWEN_DEFAULT_AUTH_TYPE", Value: "openai"},
 			{
 				Name: "QWEN_CODE_SYSTEM_SETTINGS_PATH", File: "settings.json",
@@ -97,6 +103,7 @@ var Table = []Profile{
 	},
 	{
 		ID: "opencode", Name: "OpenCode", Dialect: "vercel-ai",
+		Example:  `opencode run "What does this folder hold?"`,
 		Programs: []string{"opencode"}, Packages: []string{"opencode-ai"},
 		Record: []Setting{{Name: "OPENCODE_CONFIG_CONTENT", Value: `{"experimental":{"openTelemetry":true}}`, Merged: true}},
 		Replay: []Setting{
@@ -111,12 +118,14 @@ var Table = []Profile{
 	},
 	{
 		ID: "mini", Name: "mini-swe-agent", Common: true, Instrument: true,
+		Example:  `mini -y --exit-immediately -m openai/gpt-4o -t "What does this folder hold?"`,
 		Programs: []string{"mini", "mini-swe-agent", "mini-extra"}, Packages: []string{"mini-swe-agent"}, Modules: []string{"minisweagent"},
 		Replay: []Setting{{Name: "ANTHROPIC_API_BASE", Value: "{model}", Address: true}, {Name: "LITELLM_LOCAL_MODEL_COST_MAP", Value: "True"}},
 		Passes: []string{"MSWEA_*", "LITELLM_*"},
 	},
 	{
 		ID: "aider", Name: "aider", Instrument: true,
+		Example:  `aider --yes-always --message "What does this folder hold?" src/app.py`,
 		Programs: []string{"aider"}, Packages: []string{"aider-chat"}, Modules: []string{"aider"},
 		Replay: []Setting{
 			{Flags: []string{"--openai-api-base"}, Value: "{model}/v1", Given: true}, {Flags: []string{"--openai-api-key"}, Value: dummyKey, Given: true}, {Flags: []string{"--anthropic-api-key"}, Value: dummyKey, Given: true},
@@ -127,11 +136,13 @@ var Table = []Profile{
 	},
 	{
 		ID: "smolagent", Name: "smolagents CLI", Instrument: true,
+		Example:  `smolagent "What does this folder hold?" --model-type OpenAIServerModel --model-id gpt-4o`,
 		Programs: []string{"smolagent", "webagent"}, Packages: []string{"smolagents"}, Modules: []string{"smolagents.cli"},
 		Replay: []Setting{{Flags: []string{"--api-base"}, Value: "{model}/v1", Given: true}, {Flags: []string{"--api-key"}, Value: dummyKey, Given: true}},
 	},
 	{
 		ID: "pi", Name: "pi", Common: true,
+		Example:  `pi -p "What does this folder hold?"`,
 		Programs: []string{"pi"}, Packages: []string{"@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"},
 		Replay: []Setting{
 			{
