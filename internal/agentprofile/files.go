@@ -52,14 +52,43 @@ func (l *Launch) file(s Setting, value string, c Command) error {
 			return err
 		}
 		before, err := os.ReadFile(file)
-		if err == nil {
-			value, err = merged(value, string(elsewhere(before, c.Places.Model)))
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		led := string(elsewhere(before, c.Places.Model))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && value == "":
+			return nil
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
 			return err
+		case value == "":
+			value = led
+		default:
+			if value, err = merged(led, value); err != nil {
+				return err
+			}
 		}
 	}
 	return os.WriteFile(file, []byte(value), 0o600)
+}
+
+// copied makes a copy of a file that an argument names, and returns its name.
+func copied(name string, p Places) (string, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		return name, nil // a name of something else, such as a hub's
+	case p.Dir == "" || info.Size() > maxFileSize:
+		return "", fmt.Errorf("%s cannot be copied", name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(p.Dir, "settings")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	to := filepath.Join(folder, filepath.Base(name))
+	return to, os.WriteFile(to, elsewhere(text, p.Model), 0o600)
 }
 
 // address is a base URL in a file of settings, up to its path.

@@ -47,6 +47,10 @@ func (f Found) Launch(c Command) (Launch, error) {
 				if c.Shut {
 					l.Env = slices.DeleteFunc(l.Env, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })
 				}
+			case s.Copied:
+				if err := f.file(&l, s, c.Places); err != nil {
+					return fmt.Errorf("%s: %w", s.label(), err)
+				}
 			case len(s.Flags) > 0:
 				added = append(added, f.argument(&l, s, value, replay)...)
 			case s.File != "":
@@ -109,6 +113,31 @@ func (f Found) argument(l *Launch, s Setting, value string, replay bool) []strin
 	}
 	l.Set = append(l.Set, s.label())
 	return words
+}
+
+// file gives a command a copy of the file of settings that an argument names.
+func (f Found) file(l *Launch, s Setting, p Places) error {
+	for i := f.At + 1; f.At >= 0 && i < len(l.Argv) && l.Argv[i] != "--"; i++ {
+		before, name := "", ""
+		switch s.at(l.Argv[i:]) {
+		case 0:
+			continue
+		case 1:
+			before, name, _ = strings.Cut(l.Argv[i], "=")
+			before += "="
+		case 2:
+			i++
+			name = l.Argv[i]
+		}
+		to, err := copied(name, p)
+		if err != nil {
+			return err
+		}
+		if l.Argv[i] = before + to; to != name {
+			l.Set = append(l.Set, s.label())
+		}
+	}
+	return nil
 }
 
 // at returns of how many words the argument is that the words begin with, 0 if it is another one.

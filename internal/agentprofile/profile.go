@@ -43,14 +43,17 @@ type Setting struct {
 	Flags []string
 	// Given limits an argument to commands that have it already.
 	Given bool
+	// Copied says that the argument names a file of settings, of any format: the command gets a copy, in which base URLs lead to the stub.
+	Copied bool
 	// Address says that the variable leads telemetry or model calls to this program: it is set in place of what the user set.
 	Address bool
 	// Unset takes the variable away, of a replay whose network is shut.
 	Unset bool
 	// Merged says that the value is a JSON object: of two, the members are laid over each other.
 	Merged bool
-	// File is a file of settings, JSON or YAML, in a folder that the variable Name points to and Home is without it, below the home folder. The program gets a copy of the folder, and
-	// the value is laid over the file in the copy. Skip are members of the folder that the copy lacks.
+	// File is a file of settings in a folder that the variable Name points to, and that is Home without it, below the home folder. The program gets a copy of the folder. In the copy of the
+	// file base URLs lead to the stub, and the value, a JSON object, is laid over it; "" leaves it at that. Skip are members of the folder that the copy lacks. Without Home the variable
+	// points to the file, which holds the value alone.
 	File, Home string
 	Skip       []string
 }

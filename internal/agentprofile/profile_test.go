@@ -91,7 +91,7 @@ func TestRowsOfTheTable(t *testing.T) {
 			if s.Name == "" && len(s.Flags) == 0 || s.Merged && len(s.Flags) > 0 || s.Given && len(s.Flags) == 0 {
 				t.Errorf("%s: %+v", p.ID, s)
 			}
-			if s.Merged || s.File != "" {
+			if s.Merged || s.File != "" && s.Value != "" {
 				if _, err := merged("{}", s.Value); err != nil {
 					t.Errorf("%s: %s: %v", p.ID, s.label(), err)
 				}
@@ -227,6 +227,25 @@ func TestSettingsAreACopy(t *testing.T) {
 	}
 	if again, err := f.Launch(c); err != nil || !slices.Equal(again.Env, l.Env) { // a later turn
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestAFileThatAnArgumentNamesIsCopied(t *testing.T) {
+	dir, own := t.TempDir(), filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(own, []byte("models:\n- apiBase: https://x.example/v1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := Found{Profile: &Table[slices.IndexFunc(Table, func(p Profile) bool { return p.ID == "cn" })]}
+	for _, argv := range [][]string{{"cn", "--config", own, "-p"}, {"cn", "--config=" + own, "-p"}, {"cn", "--config", "owner/hub", "-p"}} {
+		l, err := f.Launch(Command{Argv: argv, Given: []string{"CONTINUE_GLOBAL_DIR=" + t.TempDir()}, Places: Places{Model: model, Dir: dir}, Replay: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := os.ReadFile(filepath.Join(dir, "settings", "c.yaml"))
+		if got := strings.ReplaceAll(strings.Join(l.Argv, " "), dir, "DIR"); strings.Contains(argv[1]+argv[2], "hub") != (got == "cn --config owner/hub -p") || !strings.Contains(got, "hub") && !strings.Contains(got, "DIR/settings/c.yaml -p") ||
+			string(text) != "models:\n- apiBase: http://127.0.0.1:2/v1\n" {
+			t.Errorf("%s\n%s", got, text)
+		}
 	}
 }
 

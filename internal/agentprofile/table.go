@@ -155,6 +155,31 @@ var Table = []Profile{
 		Lacks:       noTelemetry,
 		Transcripts: "~/.pi/agent/sessions",
 	},
+	{
+		ID: "cline", Name: "Cline CLI",
+		Example:  `cline "What does this folder hold?"`,
+		Programs: []string{"cline"}, Packages: []string{"cline"},
+		Replay: []Setting{
+			{Name: "CLINE_DATA_DIR", File: "settings/providers.json", Home: ".cline/data", Skip: []string{"sessions", "logs", "db", "workspaces"}},
+			{Flags: []string{"-k", "--key"}, Value: dummyKey, Given: true}, {Name: "CLINE_TELEMETRY_DISABLED", Value: "1"}, {Name: "CLINE_NO_AUTO_UPDATE", Value: "1"},
+		},
+		Passes:      []string{"CLINE_*"},
+		Lacks:       noTelemetry,
+		Transcripts: "~/.cline/data/sessions",
+	},
+	{
+		ID: "cn", Name: "Continue CLI", Common: true,
+		Example:  `cn --config config.yaml -p "What does this folder hold?"`,
+		Programs: []string{"cn"}, Packages: []string{"@continuedev/cli"},
+		Replay: []Setting{
+			{Flags: []string{"--config"}, Copied: true, Given: true},
+			{Name: "CONTINUE_GLOBAL_DIR", File: "config.yaml", Home: ".continue", Skip: []string{"sessions", "logs", "index", "auth.json"}},
+			{Name: "CONTINUE_TELEMETRY_ENABLED", Value: "0"}, {Name: "CONTINUE_METRICS_ENABLED", Value: "0"},
+		},
+		Passes:      []string{"CONTINUE_*"},
+		Lacks:       noTelemetry,
+		Transcripts: "~/.continue/sessions",
+	},
 }
 
 // Unknown is the profile of every other command: Claude Code may run within one, as it does for the Claude Agent SDK.
