@@ -120,9 +120,9 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	}
 	r.services = &services{
 		localOnly: true, stderr: r.stderr,
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream}),
+		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream, Speed: r.f.speed()}),
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),

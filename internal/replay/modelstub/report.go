@@ -38,6 +38,8 @@ type Report struct {
 	Turns  int      `json:"turns"` // recorded model calls
 	Missed int      `json:"missed"`
 	Live   int      `json:"live,omitempty"` // asked of a real model
+	// Beside is what was asked for beside model calls.
+	Beside []Beside `json:"beside,omitempty"`
 }
 
 // Report tells what happened so far.
@@ -54,6 +56,9 @@ func (s *Session) Report() Report {
 		case !c.Outcome.Served():
 			r.Missed++
 		}
+	}
+	for _, b := range s.beside {
+		r.Beside = append(r.Beside, *b)
 	}
 	for i, n := range s.stub.turns {
 		if s.stub.options.free(n) {

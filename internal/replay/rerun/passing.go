@@ -145,6 +145,11 @@ func (s Services) StandIns(environ, withheld []string) (list []Variable) {
 			list = append(list, Variable{Name: name, Value: dummyKey})
 		}
 	}
+	if s.Model != "" && slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "AWS_") }) {
+		for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // requests are signed with something
+			list = append(list, Variable{Name: name, Value: dummyKey})
+		}
+	}
 	const azure = "AZURE_OPENAI_ENDPOINT" // its SDK has no base URL of its own
 	if s.Model != "" && slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, azure+"=") }) {
 		list = append(list, Variable{Name: azure, Value: s.Model})
