@@ -35,7 +35,7 @@ func TestPythonSDKsReadTheModelStub(t *testing.T) {
 				defer server.Close()
 				services := rerun.Services{Model: server.URL}
 				cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join("testdata", "agents", "sdks.py"), sdk, way)
-				before := append(os.Environ(), "AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION=eu-west-1", "AZURE_OPENAI_ENDPOINT=https://somewhere.test", "CO_API_KEY=none")
+				before := append(os.Environ(), "AWS_ACCESS_KEY_ID=none", "AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION=eu-west-1", "AZURE_OPENAI_ENDPOINT=https://somewhere.test", "CO_API_KEY=none")
 				cmd.Env = append(rerun.Environ(before, append(services.Variables(), services.StandIns(before, nil)...)), sdkVariables(server.URL)...)
 				var got sdkRead
 				if err := json.Unmarshal([]byte(output(t, cmd)), &got); err != nil {
