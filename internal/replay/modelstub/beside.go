@@ -176,8 +176,8 @@ func lookupOf(req *http.Request, path string) beside {
 			q.makeUp("version")
 			return http.StatusOK, object{"version": "0.30.0"}
 		}
-	case strings.HasSuffix(path, "/foundation-models"):
-		return foundationModels
+	case strings.HasSuffix(path, "/foundation-models"), strings.HasSuffix(path, "/inference-profiles"):
+		return bedrockModels
 	}
 	return nothingHere
 }
@@ -337,17 +337,22 @@ func pulled(_ *Handler, q *besideRequest) (int, any) {
 	return http.StatusOK, object{"status": "success"}
 }
 
-func foundationModels(h *Handler, q *besideRequest) (int, any) {
+func bedrockModels(h *Handler, q *besideRequest) (int, any) {
 	names, _ := h.config.Stub.recordedModels()
-	all := []object{}
+	models, profiles := []object{}, []object{}
 	for _, name := range names {
-		all = append(all, object{
-			"modelArn": "arn:aws:bedrock:us-east-1::foundation-model/" + name, "modelId": name, "modelName": name, "providerName": "tapedeck", "inputModalities": []string{"TEXT"},
+		const arn = "arn:aws:bedrock:us-east-1::"
+		models = append(models, object{
+			"modelArn": arn + "foundation-model/" + name, "modelId": name, "modelName": name, "providerName": "tapedeck", "inputModalities": []string{"TEXT"},
 			"outputModalities": []string{"TEXT"}, "responseStreamingSupported": true, "inferenceTypesSupported": []string{"ON_DEMAND"}, "modelLifecycle": object{"status": "ACTIVE"},
+		})
+		profiles = append(profiles, object{
+			"inferenceProfileArn": arn + "inference-profile/" + name, "inferenceProfileId": name, "inferenceProfileName": name, "status": "ACTIVE", "type": "SYSTEM_DEFINED",
+			"models": []object{{"modelArn": arn + "foundation-model/" + name}},
 		})
 	}
 	q.makeUp("models")
-	return http.StatusOK, object{"modelSummaries": all}
+	return http.StatusOK, object{"modelSummaries": models, "inferenceProfileSummaries": profiles}
 }
 
 // bytesPerToken makes a number of tokens of a text, roughly.

@@ -62,6 +62,7 @@ func TestModelsAreThoseOfTheTape(t *testing.T) {
 		{"/v1beta/models", nil, "models.%d.name", []string{"models/gpt-4o", "models/gpt-4o-2024-08-06", "models/qwen3:latest"}},
 		{"/v1beta1/publishers/google/models", nil, "publisherModels.%d.baseModelId", []string{"gpt-4o", "gpt-4o-2024-08-06", "qwen3:latest"}},
 		{"/api/tags", nil, "models.%d.model", []string{"gpt-4o", "gpt-4o-2024-08-06", "qwen3:latest"}},
+		{"/inference-profiles?maxResults=1000", nil, "inferenceProfileSummaries.%d.inferenceProfileId", []string{"gpt-4o", "gpt-4o-2024-08-06", "qwen3:latest"}},
 		{"/foundation-models", nil, "modelSummaries.%d.modelId", []string{"gpt-4o", "gpt-4o-2024-08-06", "qwen3:latest"}},
 	} {
 		h := NewHandler(Config{Stub: New(namedTape(t), Options{})})
