@@ -67,7 +67,7 @@ func (s Services) Variables() (list []Variable) {
 		set(s.Model+"/api/v1", "OPENROUTER_BASE_URL", "OPENROUTER_API_BASE")
 		set(s.Model+"/mistral/v1", "MISTRAL_BASE_URL", "MISTRAL_API_BASE", "MISTRAL_AZURE_API_BASE")
 		set(s.Model+"/v2/chat", "COHERE_API_BASE") // LiteLLM has the path in it
-		set("1", "AWS_MAX_ATTEMPTS") // what the SDK retried lies behind a recorded failure
+		set("1", "AWS_MAX_ATTEMPTS")               // what the SDK retried lies behind a recorded failure
 		list = append(list, Variable{Name: "ANTHROPIC_AUTH_TOKEN", Unset: true})
 	}
 	if s.OTLP != "" {
