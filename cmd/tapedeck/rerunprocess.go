@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
@@ -236,6 +237,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
 		}
+		report.Freeze = r.f.freeze
 	}
 	tapes, err := r.derive(ctx, d, c)
 	if err != nil {
@@ -251,7 +253,11 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 }
 
 func (r *rerunning) hooks(oracleURL string) preload.Config {
-	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	c := preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	if r.f.freeze {
+		c.Freeze = &preload.Freeze{Offset: time.Until(r.source.Run.StartedAt), Seed: r.source.Run.RunID}
+	}
+	return c
 }
 
 // turned is what came of the command.

@@ -6,6 +6,8 @@
 package main
 
 import (
+	"encoding/json"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -58,5 +60,29 @@ func TestToleratedResultsAreAsRecorded(t *testing.T) {
 	t.Setenv(stockVariable, strings.Replace(stock("38", "seven"), "Zk3v", "Zk3w", 1))
 	if code, r := replayed(t, "live", args...); code != exitPartial || r.Model.Missed != 1 {
 		t.Errorf("another secret: code %d: %s", code, failed(r))
+	}
+}
+
+// TestFreezeSaysWhoTookTheClock replays an agent that is compiled, and a shell that starts Python.
+func TestFreezeSaysWhoTookTheClock(t *testing.T) {
+	url := recordedAgent(t)
+	code, r := replayed(t, "oracle", url, "--input", "stdin", "--freeze")
+	if code != exitOK || !strings.Contains(strings.Join(r.Notes(), "\n"), "freeze: no process took the recorded clock") {
+		t.Errorf("code %d: %q", code, r.Notes())
+	}
+	if got := commanded(t, "replay", url, "--freeze", "--preload=false", "--", "true"); got.code != exitFailed || !strings.Contains(got.stderr, "--preload=false") {
+		t.Errorf("%+v", got)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no Python: ", err)
+	}
+	got := commanded(t, "replay", url, "--freeze", "--json", "--", python, "-c", "import time; print('clock', time.time())")
+	var report rerun.Report
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if len(report.Preload.Frozen) != 1 || !strings.Contains(got.stderr, "clock ") {
+		t.Errorf("%+v: %s", report.Preload, got.stderr)
 	}
 }
