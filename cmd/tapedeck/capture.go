@@ -4,11 +4,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net"
+	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -16,10 +20,13 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/workspace"
 )
 
 // capture is the telemetry of a command that this program runs: received on loopback, redacted, and made into tapes as derive does it.
@@ -82,9 +89,38 @@ func (c *capture) mark(resource pcommon.Map) {
 	}
 }
 
-// release takes in what was held, with what is known of the run on each resource.
-func (c *capture) release(facts *harness.Facts) {
+// traces are the ids of the traces that are held, sorted, the first of many.
+func (c *capture) traces() []string {
+	ids := map[string]bool{}
+	for _, d := range c.held {
+		if d.Signal != otlpfile.SignalTraces {
+			continue
+		}
+		for _, rs := range d.Traces.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					ids[span.TraceID().String()] = true
+				}
+			}
+		}
+	}
+	all := slices.Sorted(maps.Keys(ids))
+	return all[:min(len(all), harness.MaxTraces)]
+}
+
+// release takes in what was held, with what is known of the run on each resource, and with what the workspace
+// held: once, in the trace that says most. Where several runs can have come, or a task is named, that is also
+// which traces came together.
+func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 	c.hold = false
+	trace, some := mainTrace(c.held)
+	if kept != nil && some {
+		facts.Contents = &harness.Contents{TraceID: trace.String(), Files: kept.Files(), Bytes: kept.Bytes()}
+		defer func() { c.add(otlpfile.Document{Signal: otlpfile.SignalTraces, Traces: kept.Spans(trace, time.Now())}) }()
+	}
+	if traces := c.traces(); facts.Task != "" || len(traces) > 1 {
+		facts.Traces = traces
+	}
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:
@@ -99,6 +135,42 @@ func (c *capture) release(facts *harness.Facts) {
 		c.add(d)
 	}
 	c.held = nil
+}
+
+// mainTrace is the trace with most evidence, of several the one whose id comes first.
+func mainTrace(held []otlpfile.Document) (main pcommon.TraceID, some bool) {
+	counts := map[pcommon.TraceID]int{}
+	for _, d := range held {
+		switch d.Signal {
+		case otlpfile.SignalTraces:
+			for _, rs := range d.Traces.ResourceSpans().All() {
+				for _, ss := range rs.ScopeSpans().All() {
+					for _, span := range ss.Spans().All() {
+						if genai.IsEvidence(ss.Scope().Name(), span) {
+							counts[span.TraceID()]++
+						}
+					}
+				}
+			}
+		case otlpfile.SignalLogs:
+			for _, rl := range d.Logs.ResourceLogs().All() {
+				for _, sl := range rl.ScopeLogs().All() {
+					for _, record := range sl.LogRecords().All() {
+						if name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes(), record.Body()); genai.IsEvidenceLog(name, record) {
+							counts[evidence.TraceOfRecord(sl.Scope().Name(), record)]++
+						}
+					}
+				}
+			}
+		}
+	}
+	delete(counts, pcommon.TraceID{})
+	for id, n := range counts {
+		if m := counts[main]; !some || n > m || n == m && bytes.Compare(id[:], main[:]) < 0 {
+			main, some = id, true
+		}
+	}
+	return main, some
 }
 
 // loopback opens a listener for what only this machine may reach.

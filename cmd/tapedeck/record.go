@@ -27,6 +27,7 @@ type recordFlags struct {
 	env            envFlags
 	sign           signFlag
 	to, tenant     string
+	tee            bool
 	timeout, grace time.Duration
 }
 
@@ -47,6 +48,10 @@ What no span can hold is kept when it is asked for: what the run is part of (--t
 --eval-id, …), digests of the files that it is given and of those that it makes,
 variables of the environment, and whether a check of the outcome passes.
 
+An agent without telemetry is recorded with --tee: its model calls pass through this
+program, on loopback, to where they go without it, and the tapes are made of what
+passed and of nothing else.
+
 The output of the command goes to stderr. One line of JSON per tape goes to stdout.
 The exit code is 0 if the command ended with 0 and tapes were written, 1 if it did
 not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
@@ -62,6 +67,7 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
 	f.sign.add(cmd)
+	cmd.Flags().BoolVar(&f.tee, "tee", false, "lead model calls through this program, on loopback, and make the tapes of what passes: for agents without telemetry")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long; 0 waits for ever")
 	cmd.Flags().DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	f.harnessFlags.add(cmd)
@@ -86,6 +92,18 @@ func (a *advised) AddTraces(td ptrace.Traces) {
 func (a *advised) AddLogs(ld plog.Logs) {
 	a.doctor.AddLogs(ld)
 	a.capture.AddLogs(ld)
+}
+
+// observe runs the command and takes in its telemetry, or with --tee its model calls.
+func (f *recordFlags) observe(ctx context.Context, c *advised, command rerun.Command, stderr io.Writer) (rerun.Exit, error) {
+	if !f.tee {
+		return c.run(ctx, c, command, rerun.Services{}, func(*rerun.Command) error { return nil })
+	}
+	t, err := openTee(ctx, c.environ, command.Argv)
+	if err != nil {
+		return rerun.Exit{}, err
+	}
+	return t.run(ctx, c, command, stderr)
 }
 
 func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f recordFlags, argv []string) (err error) {
@@ -135,12 +153,12 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	sayIfSeen(stderr)
 	c := &advised{&capture{in: newReceiver(nil, redactor), hold: true, environ: environ}, doctor.NewReceiver()}
 	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace}
-	exit, err := c.run(ctx, c, command, rerun.Services{}, func(*rerun.Command) error { return nil })
+	exit, err := f.observe(ctx, c, command, stderr)
 	if err != nil {
 		return err
 	}
 	passed := known.end(ctx, environ, f.timeout, f.grace)
-	c.release(&known.facts)
+	c.release(&known.facts, known.kept)
 	if c.err != nil {
 		return c.err
 	}
@@ -148,7 +166,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := w.write(ctx, d, c.in); err != nil {
 		return err
 	}
-	if c.items > 0 {
+	if c.items > 0 && !f.tee { // there is nothing to set
 		if advice := c.doctor.Diagnose(); !advice.Healthy() {
 			if _, err := stderr.Write(reportText(advice, false)); err != nil {
 				return err
@@ -156,6 +174,8 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		}
 	}
 	switch {
+	case c.items == 0 && f.tee:
+		return errors.New("nothing was written: no model call passed. The command has to ask its models where the variables say that --tee sets, by a protocol that is known: see docs/replay.md")
 	case c.items == 0:
 		return errors.New("nothing was written: no telemetry came. The command has to export spans by OTLP to $OTEL_EXPORTER_OTLP_ENDPOINT, which record sets, " +
 			"and to flush them before it ends: an SDK with an OTLP exporter, and the instrumentation of its framework. See docs/first-tape.md")

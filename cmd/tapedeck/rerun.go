@@ -48,6 +48,7 @@ type rerunFlags struct {
 	printEnv, note, named bool
 	shut                  string
 	requireLockdown       bool
+	recordedOnly          bool // of --tools
 	allowHosts            []string
 	override              string
 	forkAt                int
@@ -111,9 +112,13 @@ type rerunning struct {
 	level    compare.Level
 	source   *tape.Tape
 	at       replay.Location
+	family   []recording  // the runs that the recorded command made, by their beginning; empty: the source alone
+	all      bool         // all of them are judged, not the source alone
+	replayed []*tape.Tape // by run of the family; nil: none came
 	rules    *normalise.Rules
 	normal   oracle.Normal       // in which recorded and live values are compared
-	names    *normalise.Renaming // what volatile values of the recording are called in the replay
+	renaming *normalise.Renaming // what volatile values of the recording are called in the replay
+	mask     func(string) string // hides secrets in what is told of the command
 	proxy    *lockdown.Proxy
 	policies rerun.Policies
 	upstream *modelstub.Upstream // nil: no model is asked
@@ -126,10 +131,12 @@ type rerunning struct {
 	variables []rerun.Variable              // that the command gets beside all others
 	withheld  []string                      // names of variables that it did not get
 	workDir   string                        // where the command runs; "" is here
+	copy      *rerun.Workspace              // in which it runs; nil: none
 }
 
 func (r *rerunning) check(refs []string) (err error) {
 	f := r.f
+	f.strict()
 	if r.input, err = rerun.ParseInput(f.input); err != nil {
 		return fmt.Errorf("--input: %w", err)
 	}
@@ -217,15 +224,18 @@ const live = "live"
 
 // recording is a run to be replayed.
 type recording struct {
-	tape *tape.Tape
-	at   replay.Location
+	tape   *tape.Tape
+	at     replay.Location
+	family []recording // the runs that the command made, this one too; empty where it made this one alone
+	all    bool        // all of them were asked for
 }
 
-// sources are the runs that a REF stands for: one tape; with --mode live also a snapshot of waza, and all of a folder or a deck.
+// sources are the runs that a REF stands for: one tape, or the family that one command made; with --mode live also a snapshot of waza, and
+// all of a folder or a deck.
 func (r *rerunning) sources(ctx context.Context, ref string) (list []recording, err error) {
 	if strings.ToLower(r.flags.mode) != live {
-		t, at, err := r.flags.OpenOne(ctx, ref)
-		return []recording{{t, at}}, err
+		one, err := r.command(ctx, ref)
+		return []recording{one}, err
 	}
 	for one, err := range r.flags.LoadRuns(ctx, ref) {
 		t := one.Tape
@@ -239,7 +249,7 @@ func (r *rerunning) sources(ctx context.Context, ref string) (list []recording, 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.Source, err)
 		}
-		list = append(list, recording{t, one.At})
+		list = append(list, recording{tape: t, at: one.At})
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s holds no tape", ref)
@@ -249,11 +259,14 @@ func (r *rerunning) sources(ctx context.Context, ref string) (list []recording, 
 
 // one replays one run and reports it.
 func (r *rerunning) one(ctx context.Context, source recording) error {
-	r.source, r.at = source.tape, source.at
+	r.source, r.at, r.family, r.all = source.tape, source.at, source.family, source.all
+	if err := r.checkFamily(); err != nil {
+		return err
+	}
 	if err := r.checkPolicies(); err != nil {
 		return err
 	}
-	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && r.upstream == nil && !r.f.printEnv {
+	if !slices.ContainsFunc(r.tapes(), rerun.HasModelCalls) && len(r.source.Events) > 0 && r.upstream == nil && !r.f.printEnv {
 		return errors.New("the recording holds tool calls and no model calls; --model-url says which model is asked")
 	}
 	if r.f.freeze && r.source.Run.StartedAt.IsZero() {
@@ -269,8 +282,8 @@ func (r *rerunning) one(ctx context.Context, source recording) error {
 	if r.f.printEnv {
 		return nil
 	}
-	if r.f.note && replayed != nil {
-		if err := r.noteOutcome(ctx, replayed); err != nil {
+	if r.f.note {
+		if err := r.noteOutcomes(ctx, replayed); err != nil {
 			return err
 		}
 	}

@@ -19,11 +19,12 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
+	"github.com/tapedeck/tapedeck/internal/modeltap"
+	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -106,11 +107,11 @@ func (r *rerunning) prepare(ctx context.Context) error {
 			options.Verifier, model.Verifier = key, key
 		}
 	}
-	r.rules, r.names = model.Rules, &normalise.Renaming{}
+	r.rules, r.renaming, r.mask = model.Rules, &normalise.Renaming{}, model.Mask
 	if r.upstream == nil { // else a real model says what it says
-		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.names
+		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
 	}
-	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.names, r.served
+	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.renaming, r.served
 	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
@@ -135,15 +136,15 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		r.policies.Override.Served(a)
 	}
 	r.services = &services{
-		localOnly: true, stderr: r.stderr,
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream}),
+		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
+		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream}),
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
 		mcp: mcpserver.NewHandler(mcpserver.Config{
-			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
+			Tape: mcpserver.New(r.source, o, r.siblings()...), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
 	return r.elsewhere(r.services, asked)
@@ -214,6 +215,15 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	}
 	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
+	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
+		return nil, nil, err
+	}
+	var folder *watchedFolder
+	if r.copy == nil {
+		folder = watchFolder(r.workDir)
+	} else {
+		defer func() { err = errors.Join(err, r.copy.Close()) }()
+	}
 	turns := [][]string{texts} // a server is asked one after the other
 	if !r.input.Server() {
 		turns = nil
@@ -226,9 +236,24 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if turn, err = r.turn(ctx, c, hooks, dir, texts, headers); err != nil {
 			return nil, nil, err
 		}
+		if turn.seen != nil {
+			if report.Evidence == nil {
+				report.Evidence = &rerun.Evidence{}
+			}
+			report.Evidence.Add(*turn.seen, r.mask)
+		}
 		if turn.exit.Code != 0 && !turn.exit.Stopped || turn.exit.TimedOut {
 			break
 		}
+	}
+	if report.Evidence != nil && folder != nil {
+		folder.changed(report.Evidence)
+	}
+	if r.copy != nil {
+		if report.Evidence == nil {
+			report.Evidence = &rerun.Evidence{Programs: []rerun.Started{}, NotWatched: "the command ran in no namespace"}
+		}
+		r.copy.Changed(ctx, report.Evidence)
 	}
 	turn.audit.into(c)
 	r.said = turn.answer
@@ -239,9 +264,17 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		}
 		report.Freeze = r.f.freeze
 	}
-	tapes, err := r.derive(ctx, d, c)
-	if err != nil {
-		return nil, nil, err
+	var tapes []*tape.Tape
+	if !madeByTee(r.source) { // else like is compared with like
+		if tapes, err = r.derive(ctx, d, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(tapes) == 0 {
+		if tapes, err = r.seen(ctx, d, redactor); err != nil {
+			return nil, nil, err
+		}
+		report.Seen = len(tapes) > 0
 	}
 	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err
@@ -265,6 +298,7 @@ type turned struct {
 	exit    rerun.Exit
 	answer  *string // nil: it was not asked for
 	network rerun.Shutting
+	seen    *lockdown.Seen // nil: nobody looked
 	request string
 	reply   *string // of a server
 	audit   *auditTap
@@ -286,13 +320,21 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	if err := r.input.Give(&command, text, dir); err != nil {
 		return out, err
 	}
+	if r.copy != nil {
+		if err := r.copy.Put(&command, rerun.Shut(r.f.shut)); err != nil {
+			return out, err
+		}
+	}
 	network, err := rerun.OpenNetwork(ctx, rerun.Shut(r.f.shut), r.f.requireLockdown, r.proxy, &command)
+	if err != nil && r.copy != nil {
+		err = fmt.Errorf("the copy of the workspace cannot be put in its place: %w; --lockdown off runs the command in it all the same, with files outside of it in reach", err)
+	}
 	if err != nil {
 		return out, err
 	}
 	defer func() {
 		err = errors.Join(err, network.Close())
-		out.network = network.Shutting
+		out.network, out.seen = network.Shutting, network.Seen
 	}()
 	if network.Shut == rerun.ShutProxy {
 		say(r.stderr, "the network is not shut: %s", network.Promise)

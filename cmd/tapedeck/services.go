@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
@@ -31,6 +32,7 @@ type services struct {
 	localOnly bool
 	oracle    *oraclehttp.Handler // nil: none
 	model     *modelstub.Handler  // nil: none
+	tap       *modeltap.Tap       // keeps what the model is asked; nil: nothing is kept
 	mcp       *mcpserver.Handler  // nil: none
 	// oracleElsewhere answers in place of the oracle of this process; nil: nothing.
 	oracleElsewhere *rerun.Endpoint
@@ -216,6 +218,8 @@ func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if oraclehttp.Authorised(w, r, s.token) {
 			s.mcp.ServeHTTP(w, r)
 		}
+	case s.model != nil && s.tap != nil:
+		s.tap.Handler(s.model, "").ServeHTTP(w, r)
 	case s.model != nil:
 		s.model.ServeHTTP(w, r)
 	case s.oracle != nil:

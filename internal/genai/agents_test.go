@@ -74,6 +74,11 @@ func agentPage(d *dialect.Dialect) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n<!-- generated from genai.Dialects by `go generate ./internal/genai` -->\n\n[All frameworks](README.md) · on tapes: `%s` in `sources.dialects`\n\n", d.Name, d.ID)
 	fmt.Fprintf(&b, "## What turns content on\n\n%s\n\n", capital(strings.TrimSuffix(d.Switch, "."))+".")
+	if d.Flags != "" {
+		fmt.Fprintf(&b, "Nothing is set in the agent: [`tapedeck record`](../cli.md#record) leads its model calls through itself, and its telemetry stays where it goes.\n\n"+
+			"<!-- not run: it needs the agent -->\n```sh\ntapedeck record %s --to ./deck -- COMMAND OF THE AGENT\n```\n\n", d.Flags)
+		return b.String() + pageOfWhatComes(d)
+	}
 	var set, unset, optional []string
 	for _, s := range d.Settings {
 		switch {
@@ -102,6 +107,11 @@ func agentPage(d *dialect.Dialect) string {
 		fmt.Fprintf(&b, "Must not be set, because it turns content off: %s.\n\n", strings.Join(unset, ", "))
 	}
 	b.WriteString("[`tapedeck record`](../cli.md#record) sets endpoint and variables by itself:\n\n<!-- not run: it needs the agent -->\n```sh\ntapedeck record --to ./deck -- COMMAND OF THE AGENT\n```\n\n")
+	return b.String() + pageOfWhatComes(d)
+}
+
+func pageOfWhatComes(d *dialect.Dialect) string {
+	var b strings.Builder
 	b.WriteString("## What comes\n\n")
 	fmt.Fprintf(&b, "- Recognised by %s.\n", recognisedBy(d))
 	switch {

@@ -120,6 +120,15 @@ func route(path string) (p *protocol, model string, stream bool) {
 	return nil, "", false
 }
 
+// Protocol says which protocol a path speaks, "" for none; and what else the path says.
+func Protocol(path string) (api, model string, stream bool) {
+	p, model, stream := route(path)
+	if p == nil {
+		return "", "", false
+	}
+	return p.name, model, stream
+}
+
 const endpoints = "/v1/chat/completions, /v1/responses, /v1/messages, models/MODEL:generateContent and models/MODEL:streamGenerateContent"
 
 // ServeHTTP implements http.Handler.
@@ -259,7 +268,9 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 	case r.Outcome == RecordedError:
 		status, body := r.recordedError(p)
 		h.finish(w, s, r)
-		header.Set("X-Should-Retry", "false") // what the SDK retried is behind the recorded failure
+		if !r.again { // what the SDK retried is behind the recorded failure, unless each attempt is a call of the tape
+			header.Set("X-Should-Retry", "false")
+		}
 		send(w, status, body)
 	case !r.Outcome.Served():
 		header.Set("X-Should-Retry", "false")

@@ -29,6 +29,8 @@ const (
 	ByPosition     Label = "position"          // several recorded turns fit; the order of the recording decided
 	OutOfOrder     Label = "out_of_order"      // content decided, and an earlier turn of the same agent has not been asked for
 	NotRecorded    Label = "not_recorded"      // something of the recorded request is missing; the rest and the order decided
+	BySequence     Label = "sequence"          // the place in the sequence of its agent decided: whose calls it answers, model, tools, number of answers
+	Accumulated    Label = "accumulated"       // the recorded request holds only what is new; what was said before was put before it
 	MediaNotSeen   Label = "media_not_seen"    // images, files and the like count, their content is not compared
 	ToolsDiffer    Label = "tools_differ"      // other tools were offered than in the recording
 	ModelDiffers   Label = "model_differs"     // another model was asked than in the recording
@@ -36,11 +38,15 @@ const (
 	AnswerRedacted Label = "response_redacted" // the answer holds tokens in place of what was redacted
 )
 
-var labelOrder = []Label{ByRule, BySpacing, ByRedaction, ByRenaming, Rewritten, ByPosition, OutOfOrder, NotRecorded, MediaNotSeen, ToolsDiffer, ModelDiffers, CallsRebuilt, AnswerRedacted}
+var labelOrder = []Label{
+	ByRule, BySpacing, ByRedaction, ByRenaming, Rewritten, ByPosition, OutOfOrder, NotRecorded, BySequence, Accumulated, MediaNotSeen, ToolsDiffer, ModelDiffers, CallsRebuilt,
+	AnswerRedacted,
+}
 
 // Difference is the first place at which a live conversation leaves a recorded one.
 type Difference struct {
 	Seq      int    `json:"seq"`                // of the recorded model call
+	Run      string `json:"run,omitempty"`      // its run, where several are served
 	Place    string `json:"place"`              // system_prompt; or 1.user, 2.assistant.calls.1.args, …
 	Recorded string `json:"recorded,omitempty"` // an excerpt around the difference
 	Live     string `json:"live,omitempty"`
@@ -62,6 +68,9 @@ type comparison struct {
 
 // conversations compares from the front. What the recording lacks agrees with everything, and is labelled.
 func (x *comparison) conversations(rec, live *conversation) bool {
+	if rec.accumulated {
+		x.labels[Accumulated] = true
+	}
 	if rec.unknown {
 		x.labels[NotRecorded] = true
 		return len(rec.entries) > 0 && x.known(rec, live)

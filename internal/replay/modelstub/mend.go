@@ -18,7 +18,7 @@ func (s *Stub) mend(n *turn, live *conversation) (lines []string) {
 		if err != nil {
 			return nil
 		}
-		trial := Stub{tape: s.tape, options: s.options, normal: s.normal}
+		trial := Stub{tapes: s.tapes, options: s.options, normal: s.normal}
 		trial.normal.Rules = rules
 		x := comparison{stub: &trial, labels: map[Label]bool{}, names: &normalise.Renaming{}}
 		if x.conversations(&n.sent, live) {

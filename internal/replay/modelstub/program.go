@@ -21,10 +21,12 @@ const maxBlocks = 256
 // What a user says, and what nobody can tell from it, is left out.
 func (s *Stub) around(text string) (ranges [][2]int) {
 	asked := ""
-	if said := s.tape.Input.UserMessage; said != nil {
-		asked = strings.TrimSpace(*said)
+	for _, t := range s.tapes {
+		if said := t.Input.UserMessage; said != nil && len(*said) > len(asked) && strings.Contains(text, strings.TrimSpace(*said)) {
+			asked = strings.TrimSpace(*said)
+		}
 	}
-	if asked != "" && strings.Contains(text, asked) {
+	if asked != "" {
 		end := 0
 		for range maxBlocks {
 			at := strings.Index(text[end:], asked)
@@ -50,8 +52,8 @@ func Blocks(text string) (ranges [][2]int) {
 }
 
 // contradiction says which name of a conversation that agrees with a turn has another name in the replay already.
-func contradiction(seq int, names *normalise.Renaming, pairs []normalise.Pair) *Difference {
-	d := &Difference{Seq: seq, Place: "renaming"}
+func (s *Stub) contradiction(n *turn, names *normalise.Renaming, pairs []normalise.Pair) *Difference {
+	d := &Difference{Seq: n.event.Seq, Run: s.run(n), Place: "renaming"}
 	if p := names.Contradicted(pairs); p != nil {
 		d.Recorded, d.Live = p.Recorded, p.Live
 	}

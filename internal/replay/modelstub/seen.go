@@ -156,8 +156,17 @@ func (m *memory) put(key seenKey, s *sight, size int) {
 func (s *Stub) agreements(live *conversation) []agreement {
 	found := make([]agreement, len(s.turns))
 	for i, n := range s.turns {
-		x := comparison{stub: s, labels: map[Label]bool{}, names: &normalise.Renaming{}}
-		found[i] = agreement{agrees: x.conversations(&n.sent, live), labels: x.labels, depth: x.depth, differs: x.diff, pairs: x.pairs}
+		found[i] = s.agreement(&n.sent, live)
+		if also := n.sent.also; also != nil && !found[i].agrees {
+			if x := s.agreement(also, live); x.agrees || x.depth > found[i].depth {
+				found[i] = x
+			}
+		}
 	}
 	return found
+}
+
+func (s *Stub) agreement(sent, live *conversation) agreement {
+	x := comparison{stub: s, labels: map[Label]bool{}, names: &normalise.Renaming{}}
+	return agreement{agrees: x.conversations(sent, live), labels: x.labels, depth: x.depth, differs: x.diff, pairs: x.pairs}
 }

@@ -29,6 +29,19 @@ type Reconciler struct {
 	Served func(tool, argsHash string) bool // the result of a call was the recorded one
 }
 
+// Compare compares a replay with its recording. What agrees in the normal form is equal, and is listed.
+func (c *Reconciler) Compare(recorded, replayed *tape.Tape, o compare.Options) (r *compare.Result, tolerated []Tolerated, err error) {
+	r, err = compare.Tapes(recorded, replayed, o)
+	if err != nil || r.Equal {
+		return r, nil, err
+	}
+	as, tolerated := c.Reconcile(recorded, replayed, r)
+	if len(tolerated) > 0 {
+		r, err = compare.Tapes(recorded, as, o)
+	}
+	return r, tolerated, err
+}
+
 // Reconcile returns the replayed run with the recorded values in place of those that agree with them in the normal form, and what it replaced. r is the comparison of the two; both tapes stay as they are.
 func (c *Reconciler) Reconcile(recorded, replayed *tape.Tape, r *compare.Result) (*tape.Tape, []Tolerated) {
 	out := *replayed
