@@ -41,7 +41,7 @@ type rerunFlags struct {
 	timeout, grace        time.Duration
 	allowLive, frameworks []string
 	preload               bool
-	exact                 bool
+	exact, freeze         bool
 	compare               string
 	ignore                []string
 	markdown, html, junit string
@@ -93,6 +93,7 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
 	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
 	flags.BoolVar(&f.exact, "exact", false, exactUsage)
+	flags.BoolVar(&f.freeze, "freeze", false, "give Python and Node the clock of the recorded run, which goes on, and seeded random numbers and UUIDs")
 	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
 	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
 	f.sign.add(cmd)
@@ -171,6 +172,8 @@ func (r *rerunning) check(refs []string) (err error) {
 		return errors.New("--require-lockdown needs --lockdown namespace")
 	case len(f.allowHosts) > 0 && rerun.Shut(f.shut) == rerun.ShutNot:
 		return errors.New("--allow-host needs --lockdown namespace or proxy")
+	case f.freeze && !f.preload:
+		return errors.New("--freeze needs the hooks that --preload=false leaves out")
 	case f.timeout <= 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
 	}
@@ -275,6 +278,9 @@ func (r *rerunning) one(ctx context.Context, source recording) error {
 	}
 	if !slices.ContainsFunc(r.tapes(), rerun.HasModelCalls) && len(r.source.Events) > 0 && r.upstream == nil && !r.f.printEnv {
 		return errors.New("the recording holds tool calls and no model calls; --model-url says which model is asked")
+	}
+	if r.f.freeze && r.source.Run.StartedAt.IsZero() {
+		return errors.New("--freeze: the tape does not say when the run began")
 	}
 	if r.f.note && !r.at.Ref.InDeck() {
 		return fmt.Errorf("--note: %s lies in no deck", r.at)

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/harness"
@@ -276,6 +277,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
 		}
+		report.Freeze = r.f.freeze
 	}
 	var tapes []*tape.Tape
 	if !madeByTee(r.source) { // else like is compared with like
@@ -299,7 +301,11 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 }
 
 func (r *rerunning) hooks(oracleURL string) preload.Config {
-	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	c := preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	if r.f.freeze {
+		c.Freeze = &preload.Freeze{Offset: time.Until(r.source.Run.StartedAt), Seed: r.source.Run.RunID}
+	}
+	return c
 }
 
 // turned is what came of the command.
