@@ -89,6 +89,12 @@ func (c *capture) mark(resource pcommon.Map) {
 // release takes in what was held, with what is known of the run on each resource.
 func (c *capture) release(facts *harness.Facts) {
 	c.hold = false
+	var asides agentprofile.Asides
+	for _, d := range c.held {
+		if d.Signal == otlpfile.SignalTraces {
+			asides.Add(d.Traces)
+		}
+	}
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:
@@ -101,6 +107,7 @@ func (c *capture) release(facts *harness.Facts) {
 				facts.Put(rs.Resource().Attributes())
 			}
 		case otlpfile.SignalLogs:
+			asides.Place(d.Logs)
 			if c.bodies != nil {
 				c.bodies.Resolve(d.Logs)
 			}
