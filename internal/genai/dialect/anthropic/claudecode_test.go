@@ -28,8 +28,8 @@ func TestClaudeCodeArgumentsThatWereRedactedAreNotTakenForCut(t *testing.T) {
 func TestInstructionsBesideASystemMessage(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"hi"},{"role":"system","content":"Agents: none."}]}`: "system user system",
-		`{"system":"Be kind.","messages":[{"role":"user","content":"hi"}]}`:                                                                   "user",
-		`{"messages":[{"role":"user","content":"hi"},{"role":"system","content":"Agents: none."}]}`:                                           "user system",
+		`{"system":"Be kind.","messages":[{"role":"user","content":"hi"}]}`:                                                                      "user",
+		`{"messages":[{"role":"user","content":"hi"},{"role":"system","content":"Agents: none."}]}`:                                              "user system",
 	} {
 		v, err := exactjson.Parse(body)
 		if err != nil {
