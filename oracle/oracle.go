@@ -26,6 +26,9 @@ type Options struct {
 	// Free, if it is set, is asked about each call without a recorded answer: true sends it live, as ReadThrough does. unused is how many
 	// entries no call has asked for. It must be safe for concurrent use.
 	Free func(q *Query, unused int) bool
+	// Prefers, if it is set, is asked once about each call that is no repetition: nil, or which of the entries that are left the call takes,
+	// where one of them fits. So the calls of several recorded runs are told apart. It must be safe for concurrent use.
+	Prefers func(q *Query) func(e *Entry) bool
 }
 
 // Oracle is a list of entries, ready to be asked. It does not change and is safe for concurrent use. Its sessions hold which entries have

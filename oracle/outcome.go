@@ -53,6 +53,8 @@ type Query struct {
 	CallIndex  *int64
 	// Scope sets apart callers that number their calls each for themselves, such as the invocations of a run.
 	Scope string
+
+	prefers func(e *Entry) bool // see Options
 }
 
 // Answer is the outcome of a query.

@@ -77,6 +77,9 @@ func (s *Session) Answer(q Query) (Answer, error) {
 	if len(s.calls) >= s.max {
 		return Answer{}, fmt.Errorf("%w (%d)", ErrSessionFull, s.max)
 	}
+	if s.oracle.options.Prefers != nil {
+		q.prefers = s.oracle.options.Prefers(&q)
+	}
 	answer := s.state.answer(&q)
 	if answer.Outcome.Missed() && s.free(&q) {
 		answer = Answer{Outcome: Live, Index: -1, Labels: []Label{Missed}}

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/doctor"
 	"github.com/tapedeck/tapedeck/internal/evidence"
@@ -42,6 +43,9 @@ type capture struct {
 	listen func(context.Context) (net.Listener, error) // nil: on loopback
 	// environ is the environment of the command, to which the variables of the services are added.
 	environ []string
+	bodies  *agentprofile.Bodies // nil: files that records refer to are not read
+	doctor  *doctor.Receiver     // nil: what the telemetry lacks is not asked
+	ended   func(rerun.Exit)     // nil: nobody waits for the end of the command
 }
 
 // AddTraces implements doctor.Sink.
@@ -124,10 +128,21 @@ func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:
+			if c.doctor != nil {
+				own := ptrace.NewTraces() // the capture redacts in place
+				d.Traces.CopyTo(own)
+				c.doctor.AddTraces(own)
+			}
 			for _, rs := range d.Traces.ResourceSpans().All() {
 				facts.Put(rs.Resource().Attributes())
 			}
 		case otlpfile.SignalLogs:
+			if c.bodies != nil {
+				c.bodies.Resolve(d.Logs)
+			}
+			if c.doctor != nil {
+				c.doctor.AddLogs(d.Logs)
+			}
 			for _, rl := range d.Logs.ResourceLogs().All() {
 				facts.Put(rl.Resource().Attributes())
 			}
@@ -178,9 +193,8 @@ func loopback(ctx context.Context) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// run runs a command while its telemetry is received by sink, which may be more than the capture. services has all but the address of the
-// receiver.
-func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
+// run runs a command while its telemetry is received. services has all but the address of the receiver.
+func (c *capture) run(ctx context.Context, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
 	if c.listen == nil {
 		c.listen = loopback
 	}
@@ -194,7 +208,7 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	var refused doctor.Refused
 	go func() {
 		var err error
-		refused, err = doctor.Listen(listening, listener, sink, math.MaxInt)
+		refused, err = doctor.Listen(listening, listener, c, math.MaxInt)
 		done <- err
 	}()
 	defer func() {
@@ -206,7 +220,11 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	if err := finish(&command); err != nil {
 		return exit, err
 	}
-	return rerun.Run(ctx, command)
+	exit, err = rerun.Run(ctx, command)
+	if c.ended != nil && err == nil {
+		c.ended(exit)
+	}
+	return exit, err
 }
 
 // derivationTo is derive for telemetry that was captured.

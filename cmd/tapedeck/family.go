@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/runs"
@@ -187,6 +188,26 @@ func (r *rerunning) recordedCalls() []oracle.Entry {
 		}
 	}
 	return all
+}
+
+// ofItsRun gives a tool call the recorded answers of the run whose turn asked for it.
+func ofItsRun(tapes []*tape.Tape, stub *modelstub.Handler) func(*oracle.Query) func(*oracle.Entry) bool {
+	spans := map[*tape.Tape]map[string]bool{}
+	for _, t := range tapes {
+		spans[t] = map[string]bool{}
+		for i := range t.Events {
+			for _, id := range t.Events[i].SpanIDs {
+				spans[t][t.Run.TraceID+id] = true
+			}
+		}
+	}
+	return func(q *oracle.Query) func(*oracle.Entry) bool {
+		t := stub.AskedBy("", q.ToolName, q.ArgsHash)
+		if t == nil {
+			return nil
+		}
+		return func(e *oracle.Entry) bool { return spans[t][e.Source.TraceID+e.Source.SpanID] }
+	}
 }
 
 // side is a recorded run and its replay, as they are shown.

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
@@ -116,6 +118,10 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream})
+	if len(r.tapes()) > 1 {
+		options.Prefers = ofItsRun(r.tapes(), stub)
+	}
 	o, err := oracle.New(entries, options)
 	if err != nil {
 		return err
@@ -136,7 +142,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	}
 	r.services = &services{
 		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream}),
+		model: stub,
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
@@ -212,7 +218,12 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
+	bodies, err := agentprofile.OpenBodies(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, bodies.Close()) }()
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID, hold: true, bodies: bodies}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
 	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
 		return nil, nil, err
@@ -244,6 +255,10 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if turn.exit.Code != 0 && !turn.exit.Stopped || turn.exit.TimedOut {
 			break
 		}
+	}
+	c.release(&harness.Facts{}, nil)
+	if c.err != nil {
+		return nil, nil, c.err
 	}
 	if report.Evidence != nil && folder != nil {
 		folder.changed(report.Evidence)
@@ -368,8 +383,11 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	hooks.OracleURL, c.listen = address, network.Listen
 	all, standIns := r.addresses(address, network.Address), []rerun.Variable(nil)
 	c.environ, standIns, r.withheld = r.environment(all)
-	out.exit, err = c.run(ctx, c, command, all, func(command *rerun.Command) error {
+	out.exit, err = c.run(ctx, command, all, func(command *rerun.Command) error {
 		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.input.Variables(text), r.f.forge.variables(), r.variables))
+		if _, err := launch(command, c.environ, r.places(dir), &network.Shut); err != nil {
+			return err
+		}
 		if r.f.preload {
 			command.Env = hooks.Environ(command.Env)
 		}
@@ -392,12 +410,21 @@ func (r *rerunning) addresses(all, proxy string) rerun.Services {
 // get, and the names of that. What is set for it all the same is not named.
 func (r *rerunning) environment(s rerun.Services) (passed []string, standIns []rerun.Variable, withheld []string) {
 	environ := secretenv.Environ()
-	passed, withheld = r.f.env.pass.Replay(environ)
+	choice := r.f.env.pass
+	if agent, ok := agentprofile.Find(r.argv); ok {
+		choice.OfProgram = agent.Passed
+	}
+	passed, withheld = choice.Replay(environ)
 	for _, v := range slices.Concat(s.Variables(), r.input.Variables(""), r.f.forge.variables(), r.variables) {
 		begin, some := strings.CutSuffix(v.Name, "*")
 		withheld = slices.DeleteFunc(withheld, func(name string) bool { return name == v.Name || some && strings.HasPrefix(name, begin) })
 	}
 	return passed, s.StandIns(environ, withheld), withheld
+}
+
+// places are what the settings of a known program refer to.
+func (r *rerunning) places(dir string) agentprofile.Places {
+	return agentprofile.Places{Dir: dir, ModelName: r.source.Config.Model}
 }
 
 func (r *rerunning) printEnv() error {

@@ -162,6 +162,11 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 		}
 		if len(r.family) > 0 {
 			report.Served = r.runIDs()
+			for j, t := range pairs.Replayed {
+				if j != i && t != nil {
+					report.Beside++
+				}
+			}
 			report.Model.Unused = slices.DeleteFunc(report.Model.Unused, func(u modelstub.Unused) bool { return u.Run != r.source.Run.RunID })
 		}
 		report.Judge(r.source, replayed, answer)

@@ -156,7 +156,7 @@ func (t *tee) close() (err error) {
 }
 
 // run runs the command, and hands the spans of what passed to the capture. Telemetry of the command stays where it goes.
-func (t *tee) run(ctx context.Context, c *advised, command rerun.Command, stderr io.Writer) (exit rerun.Exit, err error) {
+func (t *tee) run(ctx context.Context, c *capture, command rerun.Command, stderr io.Writer) (exit rerun.Exit, err error) {
 	say(stderr, "--tee: model calls pass through this program, on loopback, and are recorded: %s; $TAPEDECK_MODEL_URL for all of them", strings.Join(t.endpoints, ", "))
 	command.Env = rerun.Environ(c.environ, append(rerun.Services{}.Variables(), t.variables...))
 	before := log.Writer()
@@ -166,6 +166,9 @@ func (t *tee) run(ctx context.Context, c *advised, command rerun.Command, stderr
 	log.SetOutput(before)
 	if err != nil {
 		return exit, err
+	}
+	if c.ended != nil {
+		c.ended(exit)
 	}
 	spans, sum := t.tap.Traces(modeltap.Options{Seed: rand.Text(), Service: t.service})
 	if spans.SpanCount() > 0 {

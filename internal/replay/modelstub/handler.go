@@ -92,6 +92,14 @@ func (h *Handler) Report(name string) Report {
 	return Report{}
 }
 
+// AskedBy is Session.AskedBy of a named session.
+func (h *Handler) AskedBy(name, tool, argsHash string) *tape.Tape {
+	if s := h.session(name); s != nil {
+		return s.AskedBy(tool, argsHash)
+	}
+	return nil
+}
+
 func (h *Handler) session(name string) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -341,7 +341,9 @@ func (s *Session) stands(i int, at place, live *conversation) bool {
 // other, a side turn in place of a main one or the reverse, other instructions; nil where nothing does.
 func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 	n := s.stub.turns[i]
-	if r.Model != "" && n.event.Model != "" && !asksModel(n.event, r.Model) && s.stub.models[r.Model] {
+	// Programs ask now one model for a title, now another one; without tools it is none of the main conversation.
+	titled := n.side && len(r.Tools) == 0
+	if r.Model != "" && n.event.Model != "" && !asksModel(n.event, r.Model) && s.stub.models[r.Model] && !titled {
 		return &Difference{Place: "model", Recorded: n.event.Model, Live: r.Model}
 	}
 	offered := &Difference{Place: "tools", Recorded: strings.Join(n.tools, ", "), Live: strings.Join(r.Tools, ", ")}

@@ -216,7 +216,8 @@ type Session struct {
 
 	mu       sync.Mutex
 	used     []bool
-	served   []int // turns, in the order in which they were served
+	served   []int               // turns, in the order in which they were served
+	asked    map[askedCall][]int // calls that were served and not yet made → the tapes of the turns, where there are several
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
 	names    *normalise.Renaming
@@ -228,7 +229,7 @@ func (s *Stub) NewSession() *Session {
 	if names == nil {
 		names = &normalise.Renaming{}
 	}
-	return &Session{stub: s, used: make([]bool, len(s.turns)), previous: map[string][]tape.Message{}, names: names}
+	return &Session{stub: s, used: make([]bool, len(s.turns)), asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names}
 }
 
 // Answer answers a request and counts it.
@@ -453,7 +454,30 @@ func (s *Session) serve(r *Request, c candidate) Answer {
 		}
 	}
 	a.message.Parts = slices.Clone(a.message.Parts)
+	for i := range a.message.Parts {
+		if p := &a.message.Parts[i]; len(s.stub.tapes) > 1 && p.Type == tape.PartToolCall {
+			key := askedCall{p.Name, tape.ArgsHash(p.Args)}
+			s.asked[key] = append(s.asked[key], n.tape)
+		}
+	}
 	return a
+}
+
+// askedCall is a tool and the digest of arguments.
+type askedCall struct{ tool, hash string }
+
+// AskedBy tells to which of several runs a tool call belongs: the one whose turn was served first of those that asked for such a call, and whose call has
+// not been told yet. It is nil where no turn did, or where there is one run.
+func (s *Session) AskedBy(tool, argsHash string) *tape.Tape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := askedCall{tool, argsHash}
+	waiting := s.asked[key]
+	if len(waiting) == 0 {
+		return nil
+	}
+	s.asked[key] = waiting[1:]
+	return s.stub.tapes[waiting[0]]
 }
 
 // keep remembers the conversation that an answer ended, for the protocol whose clients name it by the id of the answer.

@@ -225,6 +225,12 @@ func TestATitleIsNeverServedForTheMainConversation(t *testing.T) {
 			if a := answers[1]; a.Outcome.Served() || a.Seq() != title {
 				t.Errorf("%s: the second title gets %s of event %d", name, a.Outcome, a.Seq())
 			}
+			// the title asked of the model of the main conversation
+			l := requests[0]
+			l.Request = regexp.MustCompile(`"model": ?"[^"]+"`).ReplaceAll(l.Request, []byte(`"model":"`+requests[1].Model+`"`))
+			if a := served(t, tapes, []logged{l})[0]; a.Outcome != StoodIn || a.Seq() != title {
+				t.Errorf("%s: the title gets %s of event %d, %+v", name, a.Outcome, a.Seq(), a.Nearest)
+			}
 			// the title last, and in the middle
 			for _, at := range []int{3, len(requests)} {
 				moved := slices.Insert(slices.Clone(requests[1:]), at-1, requests[0])

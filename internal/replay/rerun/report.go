@@ -69,6 +69,7 @@ type Report struct {
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
 	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged
+	Beside      int              `json:"-"`                          // of these but Source, how many came again
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
 	Tolerated   []Tolerated      `json:"tolerated,omitempty"` // fields of events that the comparison has as equal
@@ -86,7 +87,8 @@ func (r *Report) check(name string, ok bool, format string, args ...any) {
 // was asked for.
 func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
-	done := replayed != nil && !r.Exit.TimedOut
+	came := replayed != nil || r.Beside > 0
+	done := came && !r.Exit.TimedOut
 	lost := r.Model.Missed // what was asked for and is not recorded
 	broken := r.Elsewhere != nil && r.Elsewhere.Broken > 0
 	switch {
@@ -100,12 +102,15 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
 	switch {
-	case replayed == nil:
+	case !came:
 		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
 	case r.Seen:
 		r.check("telemetry came", true, "none; the record is what the stub saw")
 	default:
 		r.check("telemetry came", true, "")
+	}
+	if came && replayed == nil {
+		r.check("a replay of the run came", false, "it did not; %d of the others that its command made did", r.Beside)
 	}
 	missed, failed := "", ""
 	for _, c := range r.Model.Calls {
