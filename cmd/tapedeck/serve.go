@@ -46,6 +46,7 @@ type serveFlags struct {
 	calls     int
 	age       time.Duration
 	match     matchFlags
+	exact     bool
 }
 
 func newServe() *cobra.Command {
@@ -113,6 +114,7 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 	flags.IntVar(&f.sessions, "max-sessions", oraclehttp.DefaultMaxSessions, "refuse more sessions at once")
 	flags.IntVar(&f.calls, "max-calls", oracle.DefaultMaxCalls, "refuse more calls of one session")
 	flags.DurationVar(&f.age, "session-age", oraclehttp.DefaultSessionAge, "close sessions that have been without requests for this long")
+	flags.BoolVar(&f.exact, "exact", false, "with --model: "+exactUsage)
 	f.match.add(cmd)
 	return cmd
 }

@@ -418,11 +418,15 @@ const (
 )
 
 func (s *Stub) retrievals() (all []retrieval) {
-	for i := range s.tape.Events {
-		e := &s.tape.Events[i]
-		if e.Type != tape.EventRetrieval || len(all) == maxRetrievals {
-			continue
+	var events []*tape.Event
+	for _, t := range s.tapes {
+		for i := range t.Events {
+			if e := &t.Events[i]; e.Type == tape.EventRetrieval && len(events) < maxRetrievals {
+				events = append(events, e)
+			}
 		}
+	}
+	for _, e := range events {
 		r := retrieval{query: queryText(e.Query)}
 		for _, d := range e.Documents.Members() {
 			if text, score := documentText(d.Value); text != "" && !slices.Contains(r.texts, text) && len(r.texts) < maxDocuments {

@@ -95,6 +95,14 @@ func (h *Handler) Report(name string) Report {
 	return Report{}
 }
 
+// AskedBy is Session.AskedBy of a named session.
+func (h *Handler) AskedBy(name, tool, argsHash string) *tape.Tape {
+	if s := h.session(name); s != nil {
+		return s.AskedBy(tool, argsHash)
+	}
+	return nil
+}
+
 func (h *Handler) session(name string) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,6 +112,15 @@ func (h *Handler) session(name string) *Session {
 		h.sessions[name] = s
 	}
 	return s
+}
+
+// Protocol says which protocol a request speaks, "" for none; and what else its path says.
+func Protocol(r *http.Request) (api, model string, stream bool) {
+	to := routeOf(r, r.URL.Path)
+	if to.p == nil {
+		return "", "", false
+	}
+	return to.p.name, to.model, to.stream
 }
 
 // ServeHTTP implements http.Handler.
@@ -254,7 +271,9 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 		status, body := r.recordedError(p)
 		h.finish(w, s, r)
 		h.pause(w, req, r, 1, 1, time.Now())
-		header.Set("X-Should-Retry", "false") // what the SDK retried is behind the recorded failure
+		if !r.again { // what the SDK retried is behind the recorded failure, unless each attempt is a call of the tape
+			header.Set("X-Should-Retry", "false")
+		}
 		send(w, status, body)
 	case !r.Outcome.Served():
 		header.Set("X-Should-Retry", "false")

@@ -38,6 +38,7 @@ var telemetry = []Variable{
 	{Name: "OTEL_SDK_DISABLED", Unset: true}, {Name: "OTEL_TRACES_SAMPLER", Value: "always_on"},
 	{Name: "OTEL_TRACES_EXPORTER", Value: "otlp"}, {Name: "OTEL_LOGS_EXPORTER", Value: "otlp"}, {Name: "OTEL_METRICS_EXPORTER", Value: "none"},
 	{Name: "OTEL_SEMCONV_STABILITY_OPT_IN", Value: "gen_ai_latest_experimental"},
+	{Name: "OTEL_BSP_SCHEDULE_DELAY", Value: "200"}, {Name: "OTEL_BLRP_SCHEDULE_DELAY", Value: "200"}, // programs that end without a flush
 	{Name: "CLAUDE_CODE_ENABLE_TELEMETRY", Value: "1"},
 	{Name: "TRACEPARENT", Unset: true}, {Name: "TRACESTATE", Unset: true}, // the run is a trace of its own
 }

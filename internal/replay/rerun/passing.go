@@ -53,6 +53,8 @@ var Own = []string{RedactionKeyVariable, OracleTokenVariable}
 type Choice struct {
 	Names    []string
 	Patterns []string // as path.Match has them
+	// OfProgram says which variables belong to the program that is run; nil: none. Secrets among them are withheld.
+	OfProgram func(name string) bool
 }
 
 // CheckName refuses what is no name of a variable, and the redaction key.
@@ -102,7 +104,7 @@ func (c Choice) Replay(environ []string) (passed, withheld []string) {
 		switch {
 		case !ok || name == "": // Windows has names of drives that begin with =
 			passed = append(passed, variable)
-		case c.wants(name) || passes(fold(name), value):
+		case c.wants(name) || passes(fold(name), value) || c.ofProgram(fold(name), value):
 			passed = append(passed, variable)
 		case !slices.Contains(Own, fold(name)):
 			withheld = append(withheld, name)
@@ -110,6 +112,10 @@ func (c Choice) Replay(environ []string) (passed, withheld []string) {
 	}
 	slices.Sort(withheld)
 	return passed, slices.Compact(withheld)
+}
+
+func (c Choice) ofProgram(name, value string) bool {
+	return c.OfProgram != nil && c.OfProgram(name) && !secretName.MatchString(name) && !secretValue.MatchString(value) && !slices.Contains(Own, name)
 }
 
 func passes(name, value string) bool {

@@ -6,6 +6,7 @@ package rerun
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,29 +28,6 @@ const (
 	Diverged   Verdict = "diverged" // or missed: something was asked for that is not recorded
 	NotDone    Verdict = "not_done" // no comparison could be made
 )
-
-// Layer is what answered a tool call of the replay.
-type Layer string
-
-// The layers.
-const (
-	LayerOracle Layer = "oracle" // over HTTP
-	LayerMCP    Layer = "mcp"
-	LayerModel  Layer = "model" // the provider ran it within the model call
-	LayerLive   Layer = "live"  // the tool itself ran
-)
-
-// ToolCall is a tool call of the replay.
-type ToolCall struct {
-	Seq     int    `json:"seq"` // in the replayed run
-	Name    string `json:"name"`
-	Layer   Layer  `json:"layer"`
-	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
-	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
-	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither
-	// is a live call.
-	Outcome oracle.Outcome `json:"outcome,omitempty"`
-}
 
 // The checks that somebody who holds a replay to something else leaves out.
 const (
@@ -79,52 +57,24 @@ type Report struct {
 	Comparable  Comparable       `json:"comparable"` // what the checks of events and answer hold it to
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
+	Evidence    *Evidence        `json:"evidence,omitempty"` // of a lockdown
+	Copy        *Copied          `json:"copy,omitempty"`     // of the recorded workspace, in which the command ran
+	NoCopy      string           `json:"no_copy,omitempty"`  // why there was none, where the recording kept a workspace
 	Model       modelstub.Report `json:"model"`
 	Oracle      *oracle.Report   `json:"oracle,omitempty"`
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
 	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
 	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
+	Freeze      bool             `json:"freeze,omitempty"`           // the recorded clock was to be given; Preload says which processes took it
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
+	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
+	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
+	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged
+	Beside      int              `json:"-"`                          // of these but Source, how many came again
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
-}
-
-// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
-// arguments are given away in order. Those under LayerLive were told to run. forkAt is the first event that is free, 0 for none.
-func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool, forkAt int) []ToolCall {
-	calls := []ToolCall{}
-	for i := range t.Events {
-		e := &t.Events[i]
-		if e.Type != tape.EventToolCall {
-			continue
-		}
-		c := ToolCall{Seq: e.Seq, Name: e.Name, Layer: LayerLive}
-		if e.ToolKind == tape.ToolServer || e.ToolKind == tape.ToolBuiltin {
-			c.Layer = LayerModel
-		}
-		for _, layer := range []Layer{LayerMCP, LayerOracle, LayerLive} {
-			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
-			if at >= 0 {
-				c.Layer, c.Free = layer, layer == LayerLive
-				if o := asked[layer][at].Outcome; o != "" && !o.Served() && o != oracle.Live {
-					c.Outcome = o
-				}
-				asked[layer] = slices.Delete(asked[layer], at, at+1)
-				break
-			}
-		}
-		c.Free = c.Free || c.Layer == LayerLive && forkAt > 0 && e.Seq >= forkAt
-		c.Allowed = c.Layer == LayerLive && allowed(e.Name)
-		calls = append(calls, c)
-	}
-	return calls
-}
-
-// Asked is a call that a session was asked for.
-type Asked struct {
-	Tool, ArgsHash string
-	Outcome        oracle.Outcome
+	Tolerated   []Tolerated      `json:"tolerated,omitempty"` // fields of events that the comparison has as equal
 }
 
 func (r *Report) check(name string, ok bool, format string, args ...any) {
@@ -139,7 +89,8 @@ func (r *Report) check(name string, ok bool, format string, args ...any) {
 // was asked for.
 func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
-	done := replayed != nil && !r.Exit.TimedOut
+	came := replayed != nil || r.Beside > 0
+	done := came && !r.Exit.TimedOut
 	lost := r.Model.Missed // what was asked for and is not recorded
 	broken := r.Elsewhere != nil && r.Elsewhere.Broken > 0
 	switch {
@@ -152,7 +103,17 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	default:
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
-	r.check("telemetry came", replayed != nil, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[replayed != nil])
+	switch {
+	case !came:
+		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
+	case r.Seen:
+		r.check("telemetry came", true, "none; the record is what the stub saw")
+	default:
+		r.check("telemetry came", true, "")
+	}
+	if came && replayed == nil {
+		r.check("a replay of the run came", false, "it did not; %d of the others that its command made did", r.Beside)
+	}
 	missed, failed := "", ""
 	for _, c := range r.Model.Calls {
 		if c.Outcome == modelstub.Live {
@@ -164,11 +125,13 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		if !c.Outcome.Served() {
 			missed += fmt.Sprintf("; call %d: %s", c.Call, c.Outcome)
 			if d := c.Nearest; d != nil {
-				missed += fmt.Sprintf(", differs from event %d at %s", d.Seq, d.Place)
+				missed += fmt.Sprintf(", differs from %s at %s", eventIn(d.Run, d.Seq), d.Place)
 			}
 			if c.Reason != "" {
 				missed += ", " + c.Reason
 			}
+		} else if c.Outcome == modelstub.StoodIn {
+			missed += fmt.Sprintf("; call %d: the answer of %s is not recorded, a text stood in", c.Call, eventIn(c.Run, c.Seq))
 		}
 	}
 	asked := len(r.Model.Calls) - r.Model.Live
@@ -178,7 +141,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 	unused := ""
 	for _, u := range r.Model.Unused {
-		unused += fmt.Sprintf("; event %d", u.Seq)
+		unused += "; " + eventIn(u.Run, u.Seq)
 	}
 	r.check("recorded model calls were asked for", len(r.Model.Unused) == 0, "%d of %d%s", r.Model.Turns-len(r.Model.Unused), r.Model.Turns, unused)
 	for _, of := range r.sessions() {
@@ -192,40 +155,27 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		lost += missed
 		r.check("tool calls were recorded ("+string(LayerOracle)+")", missed == 0, "%d of %d%s", asked-missed, asked, others)
 	}
-	live, names := 0, map[string]bool{}
-	for _, c := range r.Tools {
-		if c.Layer == LayerLive && !c.Allowed && !c.Free {
-			live++
-			names[c.Name] = true
+	if replayed != nil { // else nobody knows
+		ran := undeclared(r.Tools)
+		said := ran
+		if r.Copy != nil && r.Copy.Ran > 0 {
+			said = strings.TrimPrefix(fmt.Sprintf("%s; %d calls ran in the copy of the workspace", ran, r.Copy.Ran), "; ")
 		}
+		r.check("no tool ran live", ran == "", "%s", said)
 	}
-	if live > 0 {
-		list := []string{}
-		for name := range names {
-			list = append(list, name)
+	if r.Copy != nil && replayed != nil {
+		r.check("tools that ran in the copy did as recorded", len(r.Copy.Different) == 0, "%s", r.Copy.Said())
+	}
+	if e := r.Evidence; e != nil && replayed != nil && (e.Watched || e.Looked != "") { // else nobody looked
+		e.contradict(source, replayed, r.Tools, r.Command)
+		said := strings.Join(e.Contradictions, "; ")
+		if said == "" && !e.Watched {
+			said = "files alone were looked at"
 		}
-		slices.Sort(list)
-		r.check("no tool ran live", false, "%d calls of %s; --allow-live declares a tool that may", live, strings.Join(list, ", "))
-	} else if replayed != nil { // else nobody knows
-		r.check("no tool ran live", true, "")
+		r.check("what was seen agrees with what the report says", len(e.Contradictions) == 0, "%s", said)
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
-	if r.Comparison != nil {
-		detail := ""
-		equal, first := r.Comparable.judge(r.Comparison)
-		switch {
-		case first != nil && first.A != nil:
-			detail = fmt.Sprintf("the first divergence is %s, event %d of the recording", first.Kind, first.A.Seq)
-		case first != nil:
-			detail = fmt.Sprintf("the first divergence is %s, event %d of the replay", first.Kind, first.B.Seq)
-		case !equal:
-			detail = "the question or the end of the run is another"
-		}
-		if r.Comparable.Note != "" {
-			detail = strings.TrimPrefix(detail+"; ", "; ") + r.Comparable.Note
-		}
-		r.check(CheckEvents, equal, "%s", detail)
-	}
+	r.checkEvents()
 	if answer != nil && r.Comparable.Answer {
 		want := source.Output.Text
 		ok := want != nil && strings.TrimSpace(*want) == strings.TrimSpace(*answer)
@@ -247,27 +197,69 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 }
 
+// checkEvents adds the check of the comparison, where there is one.
+func (r *Report) checkEvents() {
+	if r.Comparison == nil {
+		return
+	}
+	detail := ""
+	equal, first := r.Comparable.judge(r.Comparison)
+	switch {
+	case first != nil && first.A != nil:
+		detail = fmt.Sprintf("the first divergence is %s, event %d of the recording", first.Kind, first.A.Seq)
+	case first != nil:
+		detail = fmt.Sprintf("the first divergence is %s, event %d of the replay", first.Kind, first.B.Seq)
+	case !equal:
+		detail = "the question or the end of the run is another"
+	}
+	if r.Comparable.Note != "" {
+		detail = strings.TrimPrefix(detail+"; ", "; ") + r.Comparable.Note
+	}
+	r.check(CheckEvents, equal, "%s", detail)
+}
+
 var verdictText = map[Verdict]string{AsRecorded: "as recorded", Diverged: "diverged", NotDone: "not done"}
 
 // Text is the report for a terminal, without the comparison.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replay %s of %s: %s\n", r.ReplayRunID, deck.ShortID(r.Source), verdictText[r.Verdict])
-	for _, c := range r.Checks {
+	writeChecks(&b, r.Checks)
+	for _, line := range r.Notes() {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	for i := range r.Runs {
+		r.Runs[i].text(&b, i+1, len(r.Runs))
+	}
+	return b.String()
+}
+
+func writeChecks(b *strings.Builder, checks []Check) {
+	for _, c := range checks {
 		mark := "ok  "
 		if !c.OK {
 			mark = "FAIL"
 		}
-		fmt.Fprintf(&b, "  %s  %s", mark, c.Name)
+		fmt.Fprintf(b, "  %s  %s", mark, c.Name)
 		if c.Detail != "" {
-			fmt.Fprintf(&b, ": %s", c.Detail)
+			fmt.Fprintf(b, ": %s", c.Detail)
 		}
 		b.WriteString("\n")
 	}
-	for _, line := range r.Notes() {
-		fmt.Fprintf(&b, "  %s\n", line)
+}
+
+// line is a tool call in the notes.
+func (c *ToolCall) line() string {
+	line := fmt.Sprintf("tool  %d %s: %s", c.Seq, c.Name, c.Layer)
+	switch {
+	case c.Allowed:
+		line += " (allowed)"
+	case c.Free:
+		line += " (free)"
+	case c.Outcome != "":
+		line += ", " + string(c.Outcome)
 	}
-	return b.String()
+	return line
 }
 
 // Said is the verdict in words.
@@ -278,6 +270,11 @@ func (r *Report) Notes() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	list = append(list, r.Policies.lines()...)
 	list = append(list, r.Network.lines()...)
+	list = append(list, r.Copy.lines()...)
+	if r.NoCopy != "" {
+		add("copy: none: %s", r.NoCopy)
+	}
+	list = append(list, r.Evidence.lines()...)
 	for _, f := range r.Preload.Frameworks {
 		if f.Hooked {
 			add("hook  %s %s", f.Name, f.Version)
@@ -285,17 +282,14 @@ func (r *Report) Notes() (list []string) {
 			add("hook  %s %s: none, %s", f.Name, f.Version, f.Problem)
 		}
 	}
-	for _, c := range r.Tools {
-		line := fmt.Sprintf("tool  %d %s: %s", c.Seq, c.Name, c.Layer)
-		switch {
-		case c.Allowed:
-			line += " (allowed)"
-		case c.Free:
-			line += " (free)"
-		case c.Outcome != "":
-			line += ", " + string(c.Outcome)
-		}
-		add("%s", line)
+	for _, of := range slices.Sorted(maps.Keys(r.Preload.Frozen)) {
+		add("freeze: %d processes of %s took the recorded clock", r.Preload.Frozen[of], of)
+	}
+	if r.Freeze && len(r.Preload.Frozen) == 0 {
+		add("freeze: no process took the recorded clock; only CPython and Node load the hooks")
+	}
+	for i := 0; len(r.Runs) == 0 && i < len(r.Tools); i++ { // else each run has its own
+		add("%s", r.Tools[i].line())
 	}
 	for _, c := range r.Model.Calls {
 		var parts []string
@@ -307,12 +301,26 @@ func (r *Report) Notes() (list []string) {
 				parts = append(parts, of.what+": "+strings.Join(of.names, ", "))
 			}
 		}
-		if c.Outcome == modelstub.Live {
+		switch c.Outcome {
+		case modelstub.Live:
 			parts = append(parts, "asked of the real model")
+		case modelstub.StoodIn:
+			parts = append(parts, "a text stood in for the answer, which is not recorded")
 		}
 		if len(parts) > 0 {
-			add("model call %d, %s", c.Call, strings.Join(parts, ", "))
+			add("model call %d, %s%s", c.Call, leading(c.Run, c.Seq), strings.Join(parts, ", "))
 		}
+		if c.Nearest != nil {
+			for _, rule := range c.Nearest.Rules {
+				add("model call %d is recorded but for this rule of a file for --rules: %s", c.Call, rule)
+			}
+		}
+	}
+	for _, v := range r.Model.Volatile {
+		add("volatile: %d of the form %s taken for equal, such as %q for %q", v.Values, v.Form, v.Live, v.Recorded)
+	}
+	for _, t := range r.Tolerated {
+		add("event %d, %s: taken for equal: %s", t.Seq, t.Field, strings.Join(labelNames(t.Labels), ", "))
 	}
 	for _, b := range r.Model.Beside {
 		line := fmt.Sprintf("beside model calls, %s: %s", b.Request, b.Outcome)
@@ -351,6 +359,12 @@ func (r *Report) Notes() (list []string) {
 			add("oracle: the list is cut")
 		}
 	}
+	if len(r.Served) > 0 {
+		add("the recorded command made %d runs: all are served, %s alone is judged", len(r.Served), deck.ShortID(r.Source))
+	}
+	if r.Seen {
+		add("the replayed run is made of what the model stub was asked: of a tool it holds what the model was told")
+	}
 	for _, run := range r.OtherRuns {
 		add("another run came: %s", run)
 	}
@@ -366,6 +380,21 @@ func (r *Report) Notes() (list []string) {
 		add("%d resources came without replay_run_id and were given it", r.Tagged)
 	}
 	return list
+}
+
+// eventIn names a recorded event, with its run where several are served.
+func eventIn(run string, seq int) string {
+	if run == "" {
+		return fmt.Sprintf("event %d", seq)
+	}
+	return fmt.Sprintf("event %d of %s", seq, deck.ShortID(run))
+}
+
+func leading(run string, seq int) string {
+	if run == "" {
+		return ""
+	}
+	return eventIn(run, seq) + ", "
 }
 
 // maxWithheld bounds how many variables are named in a line.
@@ -395,38 +424,61 @@ func labelNames(labels []modelstub.Label) (list []string) {
 
 // Markdown writes the report for a pull request.
 func (r *Report) Markdown() string {
-	cell := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "`", "'")
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Replay: %s\n\n`%s` of `%s`\n\n| | check | |\n|---|---|---|\n", verdictText[r.Verdict], r.ReplayRunID, r.Source)
-	for _, c := range r.Checks {
-		mark := "ok"
-		if !c.OK {
-			mark = "**fail**"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark, cell.Replace(c.Name), cell.Replace(c.Detail))
-	}
+	rows(&b, r.Checks)
 	for i, line := range r.Notes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "- %s\n", cell.Replace(line))
 	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		fmt.Fprintf(&b, "\n### Run %d of %d: %s\n\n`%s` of `%s`\n\n| | check | |\n|---|---|---|\n", i+1, len(r.Runs), verdictText[run.Verdict], run.Replayed, run.Source)
+		rows(&b, run.Checks)
+		for j := range run.Tools {
+			if j == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "- %s\n", cell.Replace(run.Tools[j].line()))
+		}
+	}
 	return b.String()
+}
+
+// cell makes a text fit for a cell of a table.
+var cell = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "`", "'")
+
+func rows(b *strings.Builder, checks []Check) {
+	for _, c := range checks {
+		mark := "ok"
+		if !c.OK {
+			mark = "**fail**"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", mark, cell.Replace(c.Name), cell.Replace(c.Detail))
+	}
 }
 
 // JUnit writes the report as JUnit XML: a test case for each check.
 func (r *Report) JUnit(w io.Writer) error {
 	suite := junit.Suite{Name: "tapedeck replay " + r.Source, Notes: strings.Join(r.Notes(), "\n")}
-	for _, c := range r.Checks {
-		t := junit.Case{Class: "tapedeck.replay", Name: c.Name}
-		switch {
-		case c.OK:
-		case r.Verdict == NotDone:
-			t.Error = &junit.Message{Text: c.Detail}
-		default:
-			t.Failure = &junit.Message{Text: c.Detail}
+	add := func(prefix string, verdict Verdict, checks []Check) {
+		for _, c := range checks {
+			t := junit.Case{Class: "tapedeck.replay", Name: prefix + c.Name}
+			switch {
+			case c.OK:
+			case verdict == NotDone:
+				t.Error = &junit.Message{Text: c.Detail}
+			default:
+				t.Failure = &junit.Message{Text: c.Detail}
+			}
+			suite.Cases = append(suite.Cases, t)
 		}
-		suite.Cases = append(suite.Cases, t)
+	}
+	add("", r.Verdict, r.Checks)
+	for i := range r.Runs {
+		add("run "+r.Runs[i].Source+": ", r.Runs[i].Verdict, r.Runs[i].Checks)
 	}
 	return suite.Write(w)
 }
