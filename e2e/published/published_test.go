@@ -127,7 +127,7 @@ func published(t *testing.T, name string) {
 	defer func() { _ = log.Close() }()
 	r.model.log = log
 
-	out, code := r.tapedeck("record", append([]string{"record", "--to", r.deck, "--task", name}, r.Record...)...)
+	out, code := r.tapedeck("record", append([]string{"record", "--to", r.deck, "--task", name, "--workspace", "."}, r.Record...)...)
 	t.Logf("record: exit code %d, %s", code, r.summary())
 	if code != 0 {
 		t.Errorf("record: exit code %d\n%s", code, tail(r.read("record.err"), 500))
