@@ -53,6 +53,7 @@ type rerunFlags struct {
 	override              string
 	forkAt                int
 	model, modelURL       string
+	realtime              bool
 	modelKey, prompt      string
 	promptText            *string // in place of the file that prompt names
 	forge                 forgeFlags
@@ -73,6 +74,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.override, "override", "", "an oracle file whose answers are laid over the recorded ones")
 	flags.IntVar(&f.forkAt, "fork-at", 0, "the first event of the recording that is free: from it on tools run, and models are asked as --model-url says")
 	flags.StringVar(&f.model, "candidate-model", "", "the model to ask there, in place of the one that the agent asks for")
+	flags.BoolVar(&f.realtime, "realtime", false, "let answers of models and of the oracle take as long as they took")
 	flags.StringVar(&f.prompt, "system-prompt", "", "a file with the system prompt to send there, in place of the agent's")
 	f.forge.add(cmd)
 	f.match.add(cmd)
@@ -101,6 +103,14 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	f.env.add(flags, "a variable of the environment that the command gets too (repeatable); --print-env says which it does not get", "the same for all whose names fit a pattern, such as CLERK_* (repeatable)")
 	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
 	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; without it that of a provider that is known by its host, else OPENAI_API_KEY, in the protocols of OpenAI alone")
+}
+
+// speed is how fast answers come, as a multiple of the recorded speed; 0 is at once.
+func (f *rerunFlags) speed() float64 {
+	if f.realtime {
+		return 1
+	}
+	return 0
 }
 
 // rerunning is one replay of a command.

@@ -119,7 +119,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream})
+	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream, Speed: r.f.speed()})
 	if len(r.tapes()) > 1 {
 		options.Prefers = ofItsRun(r.tapes(), stub)
 	}
@@ -145,7 +145,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
 		model: stub,
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),

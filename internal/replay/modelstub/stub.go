@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers: OpenAI chat completions and
-// responses, Anthropic messages, Gemini generateContent, whole and streamed. A request gets what the recorded request with the same
+// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers (OpenAI, Anthropic, Gemini, Bedrock,
+// Ollama, Cohere, Mistral, OpenRouter), whole and streamed. A request gets what the recorded request with the same
 // conversation was answered, or a typed miss; nothing is guessed. What the protocol demands and the tape does not hold is made up, and
 // declared with each answer.
 package modelstub
@@ -60,6 +60,7 @@ type Stub struct {
 	lacking bool            // of some turns the tapes do not hold the whole conversation
 	seen    memory
 	normal  oracle.Normal
+	space   space
 }
 
 // turn is a recorded model call.
@@ -107,12 +108,14 @@ func (s *Stub) add(number int) {
 		}
 	}
 	asked, grown := asked(t), newAccumulated()
+	uninstructed := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeContentAbsent && f.Field == "input.system_prompt" })
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventModelCall {
 			continue
 		}
 		n := &turn{event: e, tape: number, after: none, toolsKnown: len(t.Tools) > 0, sent: recorded(t, e, asked, results, grown)}
+		n.sent.uninstructed = uninstructed
 		if e.Request != nil {
 			for _, id := range e.Request.Tools {
 				n.tools = append(n.tools, t.Tools[id].Name)
@@ -221,6 +224,7 @@ type Session struct {
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
 	names    *normalise.Renaming
+	beside   []*Beside
 }
 
 // NewSession returns a session in which nothing has been served.

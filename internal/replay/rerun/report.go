@@ -322,6 +322,16 @@ func (r *Report) Notes() (list []string) {
 	for _, t := range r.Tolerated {
 		add("event %d, %s: taken for equal: %s", t.Seq, t.Field, strings.Join(labelNames(t.Labels), ", "))
 	}
+	for _, b := range r.Model.Beside {
+		line := fmt.Sprintf("beside model calls, %s: %s", b.Request, b.Outcome)
+		if len(b.MadeUp) > 0 {
+			line += " (" + strings.Join(b.MadeUp, ", ") + ")"
+		}
+		if b.Count > 1 {
+			line += fmt.Sprintf(", %d times", b.Count)
+		}
+		add("%s", line)
+	}
 	for _, of := range r.sessions() {
 		for _, c := range of.report.NotExact {
 			what := string(c.Outcome)
