@@ -18,6 +18,10 @@ func (s *state) take(gr *group, g int, q *Query) ([]*ref, []Label, Outcome) {
 	if gr.policy == Any {
 		return s.takeAny(lanes)
 	}
+	if slot := s.takePreferred(gr, lanes, q); slot != nil {
+		preferred, outcome := unanimous(slot)
+		return preferred, nil, outcome
+	}
 	var labels []Label
 	reach := s.groups[g].spent + s.groups[g].doubts
 	if len(lanes) == 1 {
@@ -46,6 +50,22 @@ func (s *state) take(gr *group, g int, q *Query) ([]*ref, []Label, Outcome) {
 		s.pass(g, lanes)
 	}
 	return slot, join(labels, how), outcome
+}
+
+// takePreferred takes the first slot that is left of those that the call prefers; nil where there is none.
+func (s *state) takePreferred(gr *group, lanes []*lane, q *Query) []*ref {
+	if q.prefers == nil || gr.policy == Once {
+		return nil
+	}
+	for _, l := range lanes {
+		for i := s.next(l); i < len(l.slots); i++ {
+			if head := l.slots[i][0]; !s.used[l.first+i] && q.prefers(head.Entry) && (!gr.byRule || head.ArgsHash == q.ArgsHash) {
+				s.used[l.first+i] = true
+				return l.slots[i]
+			}
+		}
+	}
+	return nil
 }
 
 func join(labels []Label, l Label) []Label {

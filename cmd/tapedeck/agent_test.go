@@ -40,6 +40,8 @@ var leaveSession = func(*exec.Cmd) {}
 
 func runAgent(mode string) error {
 	switch mode {
+	case "idle":
+		return nil
 	case "hang", "setsid-hang":
 		signal.Ignore(syscall.SIGTERM)
 		return http.ListenAndServe("127.0.0.1:0", nil)

@@ -8,14 +8,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/doctor"
 	"github.com/tapedeck/tapedeck/internal/evidence"
@@ -40,6 +43,9 @@ type capture struct {
 	listen func(context.Context) (net.Listener, error) // nil: on loopback
 	// environ is the environment of the command, to which the variables of the services are added.
 	environ []string
+	bodies  *agentprofile.Bodies // nil: files that records refer to are not read
+	doctor  *doctor.Receiver     // nil: what the telemetry lacks is not asked
+	ended   func(rerun.Exit)     // nil: nobody waits for the end of the command
 }
 
 // AddTraces implements doctor.Sink.
@@ -87,8 +93,28 @@ func (c *capture) mark(resource pcommon.Map) {
 	}
 }
 
-// release takes in what was held, with what is known of the run on each resource, and with what the workspace held: once, in the trace that
-// says most.
+// traces are the ids of the traces that are held, sorted, the first of many.
+func (c *capture) traces() []string {
+	ids := map[string]bool{}
+	for _, d := range c.held {
+		if d.Signal != otlpfile.SignalTraces {
+			continue
+		}
+		for _, rs := range d.Traces.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					ids[span.TraceID().String()] = true
+				}
+			}
+		}
+	}
+	all := slices.Sorted(maps.Keys(ids))
+	return all[:min(len(all), harness.MaxTraces)]
+}
+
+// release takes in what was held, with what is known of the run on each resource, and with what the workspace
+// held: once, in the trace that says most. Where several runs can have come, or a task is named, that is also
+// which traces came together.
 func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 	c.hold = false
 	trace, some := mainTrace(c.held)
@@ -96,13 +122,27 @@ func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 		facts.Contents = &harness.Contents{TraceID: trace.String(), Files: kept.Files(), Bytes: kept.Bytes()}
 		defer func() { c.add(otlpfile.Document{Signal: otlpfile.SignalTraces, Traces: kept.Spans(trace, time.Now())}) }()
 	}
+	if traces := c.traces(); facts.Task != "" || len(traces) > 1 {
+		facts.Traces = traces
+	}
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:
+			if c.doctor != nil {
+				own := ptrace.NewTraces() // the capture redacts in place
+				d.Traces.CopyTo(own)
+				c.doctor.AddTraces(own)
+			}
 			for _, rs := range d.Traces.ResourceSpans().All() {
 				facts.Put(rs.Resource().Attributes())
 			}
 		case otlpfile.SignalLogs:
+			if c.bodies != nil {
+				c.bodies.Resolve(d.Logs)
+			}
+			if c.doctor != nil {
+				c.doctor.AddLogs(d.Logs)
+			}
 			for _, rl := range d.Logs.ResourceLogs().All() {
 				facts.Put(rl.Resource().Attributes())
 			}
@@ -153,9 +193,8 @@ func loopback(ctx context.Context) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// run runs a command while its telemetry is received by sink, which may be more than the capture. services has all but the address of the
-// receiver.
-func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
+// run runs a command while its telemetry is received. services has all but the address of the receiver.
+func (c *capture) run(ctx context.Context, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
 	if c.listen == nil {
 		c.listen = loopback
 	}
@@ -169,7 +208,7 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	var refused doctor.Refused
 	go func() {
 		var err error
-		refused, err = doctor.Listen(listening, listener, sink, math.MaxInt)
+		refused, err = doctor.Listen(listening, listener, c, math.MaxInt)
 		done <- err
 	}()
 	defer func() {
@@ -181,7 +220,11 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	if err := finish(&command); err != nil {
 		return exit, err
 	}
-	return rerun.Run(ctx, command)
+	exit, err = rerun.Run(ctx, command)
+	if c.ended != nil && err == nil {
+		c.ended(exit)
+	}
+	return exit, err
 }
 
 // derivationTo is derive for telemetry that was captured.

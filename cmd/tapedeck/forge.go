@@ -71,7 +71,7 @@ func (r *rerunning) toolAnswers(ctx context.Context) ([]oracle.Entry, error) {
 		}
 		return l.Entries, nil
 	}
-	return oracle.FromTape(r.source), nil
+	return r.recordedCalls(), nil
 }
 
 func isWeb(address string) bool {

@@ -16,18 +16,22 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
+	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // lockedWriter lets a command write from both its outputs beside this program.
@@ -96,10 +100,28 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.rules, r.mask = model.Rules, model.Mask
+	if options.Verifier == nil {
+		key, err := r.f.redactionFlags.key() // of the tokens of the replay
+		if err != nil {
+			return err
+		}
+		if key != nil && key.ID() == r.source.Redaction.KeyID {
+			options.Verifier, model.Verifier = key, key
+		}
+	}
+	r.rules, r.renaming, r.mask = model.Rules, &normalise.Renaming{}, model.Mask
+	if r.upstream == nil { // else a real model says what it says
+		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
+	}
+	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.renaming, r.served
+	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
 		return err
+	}
+	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream, Speed: r.f.speed()})
+	if len(r.tapes()) > 1 {
+		options.Prefers = ofItsRun(r.tapes(), stub)
 	}
 	o, err := oracle.New(entries, options)
 	if err != nil {
@@ -120,18 +142,32 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		r.policies.Override.Served(a)
 	}
 	r.services = &services{
-		localOnly: true, stderr: r.stderr,
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream}),
+		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
+		model: stub,
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
 		mcp: mcpserver.NewHandler(mcpserver.Config{
-			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
+			Tape: mcpserver.New(r.source, o, r.siblings()...), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
 	return r.elsewhere(r.services, asked)
+}
+
+// served reports that a call was answered from the recording, under the name that the model knows or that of its server.
+func (r *rerunning) served(tool, argsHash string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, layer := range []rerun.Layer{rerun.LayerOracle, rerun.LayerMCP} {
+		if slices.ContainsFunc(r.asked[layer], func(a rerun.Asked) bool {
+			return a.ArgsHash == argsHash && (strings.HasSuffix(tool, a.Tool) || strings.HasSuffix(a.Tool, tool))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // serve answers on an address that the command reaches, until stop is called.
@@ -183,7 +219,12 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
+	bodies, err := agentprofile.OpenBodies(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, bodies.Close()) }()
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID, hold: true, bodies: bodies}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
 	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
 		return nil, nil, err
@@ -216,6 +257,10 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 			break
 		}
 	}
+	c.release(&harness.Facts{}, nil)
+	if c.err != nil {
+		return nil, nil, c.err
+	}
 	if report.Evidence != nil && folder != nil {
 		folder.changed(report.Evidence)
 	}
@@ -232,10 +277,19 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
 		}
+		report.Freeze = r.f.freeze
 	}
-	tapes, err := r.derive(ctx, d, c)
-	if err != nil {
-		return nil, nil, err
+	var tapes []*tape.Tape
+	if !madeByTee(r.source) { // else like is compared with like
+		if tapes, err = r.derive(ctx, d, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(tapes) == 0 {
+		if tapes, err = r.seen(ctx, d, redactor); err != nil {
+			return nil, nil, err
+		}
+		report.Seen = len(tapes) > 0
 	}
 	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err
@@ -247,7 +301,11 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 }
 
 func (r *rerunning) hooks(oracleURL string) preload.Config {
-	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	c := preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	if r.f.freeze {
+		c.Freeze = &preload.Freeze{Offset: time.Until(r.source.Run.StartedAt), Seed: r.source.Run.RunID}
+	}
+	return c
 }
 
 // turned is what came of the command.
@@ -331,8 +389,11 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	hooks.OracleURL, c.listen = address, network.Listen
 	all, standIns := r.addresses(address, network.Address), []rerun.Variable(nil)
 	c.environ, standIns, r.withheld = r.environment(all)
-	out.exit, err = c.run(ctx, c, command, all, func(command *rerun.Command) error {
+	out.exit, err = c.run(ctx, command, all, func(command *rerun.Command) error {
 		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.input.Variables(text), r.f.forge.variables(), r.variables))
+		if _, err := launch(command, c.environ, r.places(dir), &network.Shut); err != nil {
+			return err
+		}
 		if r.f.preload {
 			command.Env = hooks.Environ(command.Env)
 		}
@@ -355,12 +416,21 @@ func (r *rerunning) addresses(all, proxy string) rerun.Services {
 // get, and the names of that. What is set for it all the same is not named.
 func (r *rerunning) environment(s rerun.Services) (passed []string, standIns []rerun.Variable, withheld []string) {
 	environ := secretenv.Environ()
-	passed, withheld = r.f.env.pass.Replay(environ)
+	choice := r.f.env.pass
+	if agent, ok := agentprofile.Find(r.argv); ok {
+		choice.OfProgram = agent.Passed
+	}
+	passed, withheld = choice.Replay(environ)
 	for _, v := range slices.Concat(s.Variables(), r.input.Variables(""), r.f.forge.variables(), r.variables) {
 		begin, some := strings.CutSuffix(v.Name, "*")
 		withheld = slices.DeleteFunc(withheld, func(name string) bool { return name == v.Name || some && strings.HasPrefix(name, begin) })
 	}
 	return passed, s.StandIns(environ, withheld), withheld
+}
+
+// places are what the settings of a known program refer to.
+func (r *rerunning) places(dir string) agentprofile.Places {
+	return agentprofile.Places{Dir: dir, ModelName: r.source.Config.Model}
 }
 
 func (r *rerunning) printEnv() error {

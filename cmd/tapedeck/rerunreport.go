@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/runs"
@@ -25,9 +26,25 @@ import (
 	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
-// noteOutcome notes beside the recorded run how its replay ended.
-func (r *rerunning) noteOutcome(ctx context.Context, replayed *tape.Tape) error {
-	recorded, outcome := aiwg.OutcomeOf(r.source), aiwg.OutcomeOf(replayed)
+// noteOutcomes notes beside each recorded run that is judged how its replay ended.
+func (r *rerunning) noteOutcomes(ctx context.Context, replayed *tape.Tape) error {
+	if !r.all {
+		return r.noteOutcome(ctx, recording{tape: r.source, at: r.at}, replayed)
+	}
+	for i, one := range r.family {
+		if err := r.noteOutcome(ctx, one, r.replayed[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteOutcome notes beside a recorded run how its replay ended; nothing where none came.
+func (r *rerunning) noteOutcome(ctx context.Context, of recording, replayed *tape.Tape) error {
+	if replayed == nil {
+		return nil
+	}
+	recorded, outcome := aiwg.OutcomeOf(of.tape), aiwg.OutcomeOf(replayed)
 	result, err := aiwg.Matching{Strategy: aiwg.Exact, Threshold: aiwg.DefaultThreshold, Measure: aiwg.Measures[0]}.Match(recorded, outcome)
 	switch {
 	case errors.Is(err, aiwg.ErrNoResponse) && outcome.Failed:
@@ -35,7 +52,7 @@ func (r *rerunning) noteOutcome(ctx context.Context, replayed *tape.Tape) error 
 	case err != nil:
 		return fmt.Errorf("--note: %w", err)
 	}
-	return replay.Note(ctx, r.at, outcome, result, err, "")
+	return replay.Note(ctx, of.at, outcome, result, err, "")
 }
 
 // deck is where the tape of the replay is kept, or one in memory.
@@ -82,7 +99,7 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 		tapes = append(tapes, of...)
 	}
 	slices.SortStableFunc(tapes, func(a, b *tape.Tape) int { return a.Run.StartedAt.Compare(b.Run.StartedAt) })
-	if len(r.source.Run.Joined) > 0 { // what was joined is compared with what is joined
+	if slices.ContainsFunc(r.tapes(), func(t *tape.Tape) bool { return len(t.Run.Joined) > 0 }) { // what was joined is compared with what is joined
 		for _, j := range reconstruct.Join(traces, reconstruct.Options{Tenant: r.source.Run.Tenant, Producer: derive.Producer()}) {
 			tapes = append(tapes, j.Tape)
 		}
@@ -90,25 +107,25 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 	return tapes, nil
 }
 
-// judge compares the replayed run with the source. Of several runs it takes the one with the most equal events, the earliest of them.
+// judge compares the replayed runs with those of the source, each with the one that fits it best.
 func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *string) (replayed *tape.Tape, err error) {
-	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 {
+	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 && len(r.family) == 0 {
 		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
 	}
-	for _, t := range tapes {
-		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()})
-		if err != nil {
-			return nil, err
-		}
-		if replayed == nil || result.Counts.Equal > report.Comparison.Counts.Equal {
-			replayed, report.Comparison = t, result
+	recorded, ignored := r.tapes(), r.policies.Ignored()
+	for i, t := range recorded {
+		if report.Seen && !madeByTee(t) { // to the recording belongs what no model was shown
+			recorded[i], ignored = rerun.AsShown(t), append(slices.Clone(ignored), rerun.NotShown...)
 		}
 	}
-	for _, t := range tapes {
-		if t != replayed {
-			report.OtherRuns = append(report.OtherRuns, t.Run.RunID)
-		}
+	options := compare.Options{Level: r.level, Rules: r.rules, Ignore: ignored}
+	as := &rerun.Reconciler{Normal: r.normal, Names: r.renaming, Served: r.served}
+	pairs, err := rerun.Pair(recorded, tapes, options, as)
+	if err != nil {
+		return nil, err
 	}
+	r.replayed = pairs.Replayed
+	report.OtherRuns = pairs.Others
 	report.Model = r.services.model.Report("")
 	for _, o := range r.services.oracle.Reports() {
 		if o.ReplayRunID == r.f.id {
@@ -121,25 +138,43 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	for _, m := range r.services.mcp.Reports() {
 		report.MCP = &m.MCP
 	}
-	if replayed != nil {
-		report.Replayed = replayed.Run.RunID
-		report.Tools = rerun.Layers(replayed, r.asked, func(tool string) bool {
+	report.Policies = r.policies
+	var layered error
+	layers := func(source, t *tape.Tape) []rerun.ToolCall {
+		tools := rerun.Layers(t, r.asked, func(tool string) bool {
 			return slices.Contains(r.f.allowLive, "*") || slices.Contains(r.f.allowLive, tool)
 		}, r.f.forkAt)
-		if r.copy != nil {
-			copied := r.copy.Copied
-			if err := copied.InCopy(r.source, replayed, report.Tools, compare.Options{Rules: r.rules, Ignore: r.policies.Ignored()}); err != nil {
-				return nil, err
-			}
-			report.Copy = &copied
+		if report.Copy != nil {
+			layered = errors.Join(layered, report.Copy.InCopy(source, t, tools, options, as))
 		}
+		return tools
 	}
-	report.Policies = r.policies
-	report.Judge(r.source, replayed, answer)
+	if r.copy != nil && len(tapes) > 0 {
+		copied := r.copy.Copied
+		report.Copy = &copied
+	}
+	if r.all {
+		replayed = report.JudgeRuns(r.tapes(), pairs, layers)
+	} else {
+		i := slices.Index(r.tapes(), r.source)
+		if replayed, report.Comparison, report.Tolerated = pairs.Replayed[i], pairs.Comparisons[i], pairs.Tolerated[i]; replayed != nil {
+			report.Replayed, report.Tools = replayed.Run.RunID, layers(recorded[i], replayed)
+		}
+		if len(r.family) > 0 {
+			report.Served = r.runIDs()
+			for j, t := range pairs.Replayed {
+				if j != i && t != nil {
+					report.Beside++
+				}
+			}
+			report.Model.Unused = slices.DeleteFunc(report.Model.Unused, func(u modelstub.Unused) bool { return u.Run != r.source.Run.RunID })
+		}
+		report.Judge(r.source, replayed, answer)
+	}
 	if report.Verdict != rerun.AsRecorded { // it can be for want of one
 		report.Withheld = r.withheld
 	}
-	return replayed, nil
+	return replayed, layered
 }
 
 // reportFile is a file with a report in one form; no name is no file.
@@ -168,19 +203,21 @@ func writeReports(files ...reportFile) error {
 var exitCodes = map[rerun.Verdict]int{rerun.AsRecorded: exitOK, rerun.Diverged: exitPartial, rerun.NotDone: exitFailed}
 
 // replayPage writes a recorded run and its replay side by side.
-func replayPage(w io.Writer, source, replayed sidebyside.Tape, report *rerun.Report) error {
+func replayPage(w io.Writer, source, replayed sidebyside.Tape, report *rerun.Report, comparison *compare.Result) error {
 	v := sidebyside.Verdict{Text: report.Said(), Good: report.Verdict == rerun.AsRecorded, Notes: report.Notes()}
 	for _, c := range report.Checks {
 		v.Checks = append(v.Checks, sidebyside.Check(c))
 	}
-	return sidebyside.ReplayHTML(w, source, replayed, report.Comparison, v)
+	return sidebyside.ReplayHTML(w, source, replayed, comparison, v)
 }
 
 func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
-	source := sidebyside.Of(r.at.String(), r.source)
-	var page sidebyside.Tape
-	if replayed != nil {
-		page = sidebyside.Of(r.f.id, replayed)
+	sides := r.sides(report, replayed)
+	source, page, comparison := sides[0].source, sides[0].replayed, report.Comparison
+	for _, s := range sides {
+		if s.comparison != nil && (comparison == nil || comparison.Equal && !s.comparison.Equal) { // the page shows the first that is not as recorded
+			source, page, comparison = s.source, s.replayed, s.comparison
+		}
 	}
 	if err := writeReports(
 		reportFile{r.f.markdown, func(w io.Writer) error {
@@ -189,7 +226,7 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 		}},
 		reportFile{r.f.junit, report.JUnit},
 		reportFile{r.f.html, func(w io.Writer) error {
-			return replayPage(w, source, page, report)
+			return replayPage(w, source, page, report, comparison)
 		}},
 	); err != nil {
 		return err
@@ -203,8 +240,11 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 		if err := r.write([]byte(report.Text())); err != nil {
 			return err
 		}
-		if replayed != nil && !report.Comparison.Equal {
-			if err := sidebyside.Text(r.stdout, source, page, report.Comparison, sidebyside.TextOptions{}); err != nil {
+		for _, s := range sides {
+			if s.comparison == nil || s.comparison.Equal {
+				continue
+			}
+			if err := sidebyside.Text(r.stdout, s.source, s.replayed, s.comparison, sidebyside.TextOptions{}); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,12 @@ import (
 // Key is the resource attribute that holds all of it, as a map.
 const Key = "harness"
 
+// RecordedTraces is the member that holds the ids of all traces of one recording.
+const RecordedTraces = "recorded_traces"
+
+// MaxTraces bounds how many traces of a recording are named.
+const MaxTraces = 256
+
 // ContentsKey is the member of it that says where the contents of the workspace lie.
 const ContentsKey = "workspace_contents"
 
@@ -33,6 +39,8 @@ type Facts struct {
 	Skill    string
 	Golden   bool
 	Rules    []string // that were active
+	// Traces are the ids of all traces of one recording, sorted: the runs in them are those of one command.
+	Traces []string
 
 	EnvAllow    []string    // patterns: names, or beginnings with a "*" behind them
 	Environment [][2]string // what they let through: name and value
@@ -100,6 +108,7 @@ func (f *Facts) Put(resource pcommon.Map) {
 		own.PutBool("golden", true)
 	}
 	putTexts(own, "rules_active", f.Rules)
+	putTexts(own, RecordedTraces, f.Traces)
 	putTexts(own, "env_allow", f.EnvAllow)
 	if f.Fixtures != nil {
 		put(own, "fixtures", f.Fixtures.Files, File.put)

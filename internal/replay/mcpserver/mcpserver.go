@@ -51,17 +51,20 @@ type Tape struct {
 	tools  []tool
 }
 
-// New returns the tools of a tape with the oracle that answers their calls.
-func New(t *tape.Tape, o *oracle.Oracle) *Tape {
+// New returns the tools of a tape, and of others that the same command made, with the oracle that answers their calls.
+func New(t *tape.Tape, o *oracle.Oracle, others ...*tape.Tape) *Tape {
+	tapes := append([]*tape.Tape{t}, others...)
 	defined := map[string]definition{}
-	for _, id := range slices.Sorted(maps.Keys(t.Tools)) {
-		d := definition{description: t.Tools[id].Description, schema: t.Tools[id].Parameters}
-		if d.schema.Get("type").Str() != "object" {
-			d.madeUp = []string{"inputSchema"}
-			d.schema = exactjson.ObjectValue(exactjson.Member{Name: "type", Value: exactjson.StringValue("object")})
-		}
-		if _, known := defined[t.Tools[id].Name]; !known {
-			defined[t.Tools[id].Name] = d
+	for _, t := range tapes {
+		for _, id := range slices.Sorted(maps.Keys(t.Tools)) {
+			d := definition{description: t.Tools[id].Description, schema: t.Tools[id].Parameters}
+			if d.schema.Get("type").Str() != "object" {
+				d.madeUp = []string{"inputSchema"}
+				d.schema = exactjson.ObjectValue(exactjson.Member{Name: "type", Value: exactjson.StringValue("object")})
+			}
+			if _, known := defined[t.Tools[id].Name]; !known {
+				defined[t.Tools[id].Name] = d
+			}
 		}
 	}
 	served := &Tape{oracle: o}
@@ -82,13 +85,15 @@ func New(t *tape.Tape, o *oracle.Oracle) *Tape {
 		served.tools = append(served.tools, tool{offered, own, server, d})
 	}
 	called := map[string]bool{}
-	for i := range t.Events {
-		if e := &t.Events[i]; e.Type == tape.EventToolCall {
-			called[e.Name] = true
-			if e.Server != nil {
-				add(e.Name, e.Server.Tool, e.Server.Name)
-			} else {
-				add(e.Name, "", "")
+	for _, t := range tapes {
+		for i := range t.Events {
+			if e := &t.Events[i]; e.Type == tape.EventToolCall {
+				called[e.Name] = true
+				if e.Server != nil {
+					add(e.Name, e.Server.Tool, e.Server.Name)
+				} else {
+					add(e.Name, "", "")
+				}
 			}
 		}
 	}

@@ -4,6 +4,7 @@
 package modelstub
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -16,6 +17,10 @@ type conversation struct {
 	system  string
 	entries []*entry
 	unknown bool // the recording lacks the whole or an end of it
+	// accumulated says that the recorded request holds only what is new since an earlier one, whose conversation stands before it.
+	accumulated bool
+	// also is the same behind what its agent said and heard before, of a request of such an agent that shows no call.
+	also *conversation
 }
 
 // entry is what one side said without interruption.
@@ -122,10 +127,14 @@ func plainResult(v exactjson.Value) exactjson.Value {
 	if v.Kind() != exactjson.Array || v.Len() == 0 {
 		return v
 	}
+	if whole := v.At(0).Get("json"); v.Len() == 1 && v.At(0).Len() == 1 && !whole.IsAbsent() {
+		return whole // Bedrock
+	}
 	text := ""
 	for _, m := range v.Members() {
-		part := m.Value.Get("text")
-		if kind := m.Value.Get("type").Str(); kind != "text" && kind != "input_text" && kind != "output_text" || part.Kind() != exactjson.String {
+		part, kind := m.Value.Get("text"), m.Value.Get("type").Str()
+		bare := m.Value.Len() == 1 // Bedrock
+		if kind != "text" && kind != "input_text" && kind != "output_text" && !bare || part.Kind() != exactjson.String {
 			return v
 		}
 		text = joined(text, part.Str())
@@ -150,8 +159,28 @@ func (c *conversation) answers() (n int) {
 	return n
 }
 
-// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it.
-func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results map[string][]*tape.Event) conversation {
+// accumulated is what the agents of a tape have said and heard, for those that send only what is new.
+type accumulated struct {
+	asked map[string][]pooled // id of a call → the conversation up to the answer that asked for it
+	last  map[agentKey][]pooled
+	news  map[agentKey]bool // agents of which a request holds only what is new
+}
+
+func newAccumulated() *accumulated {
+	return &accumulated{map[string][]pooled{}, map[agentKey][]pooled{}, map[agentKey]bool{}}
+}
+
+// pooled is a message of the pool, and whether the recording lacks something of it.
+type pooled struct {
+	id  string
+	cut bool
+}
+
+// maxAccumulated bounds the messages that are put before those of one request.
+const maxAccumulated = 1 << 14
+
+// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it. It adds what the call leaves behind to grown.
+func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results map[string][]*tape.Event, grown *accumulated) conversation {
 	c := conversation{}
 	if e.Request == nil || len(e.Request.Messages) == 0 || cut(e.Provenance, "request.messages", true) {
 		c.unknown = true
@@ -159,9 +188,39 @@ func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results 
 	if e.Request == nil {
 		return c
 	}
+	all := make([]pooled, len(e.Request.Messages))
 	for i, id := range e.Request.Messages {
-		m := t.Messages[id]
-		c.add(&m, cut(e.Provenance, "request.messages."+itoa(i), false))
+		all[i] = pooled{id, cut(e.Provenance, "request.messages."+itoa(i), false)}
+	}
+	key := keyOfAgent(e)
+	news, before := grown.before(t, all)
+	switch {
+	case len(before) > 0:
+		c.accumulated = true
+		all = behind(t, before, all)
+	case news: // what it is an answer to is not recorded
+		c.unknown = true
+	case grown.news[key] && len(grown.last[key]) > 0 && !anyAnswer(t, all):
+		also := conversation{unknown: c.unknown, accumulated: true}
+		also.fill(t, behind(t, grown.last[key], all), asked, results)
+		c.also = &also
+	}
+	grown.news[key] = grown.news[key] || news
+	c.fill(t, all, asked, results)
+	if news && !c.accumulated {
+		for _, entry := range c.entries {
+			entry.unknown = entry.unknown || entry.role == tape.RoleAssistant
+		}
+	}
+	grown.add(t, e, all)
+	return c
+}
+
+// fill adds messages of the pool, with what the tape holds of the calls in them.
+func (c *conversation) fill(t *tape.Tape, messages []pooled, asked map[string]*tape.Part, results map[string][]*tape.Event) {
+	for _, p := range messages {
+		m := t.Messages[p.id]
+		c.add(&m, p.cut)
 	}
 	for _, entry := range c.entries {
 		for _, call := range entry.calls {
@@ -176,7 +235,63 @@ func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results 
 			}
 		}
 	}
-	return c
+}
+
+// behind is a conversation with the messages of a request that holds only what is new. Instructions that it brings stand for the earlier ones.
+func behind(t *tape.Tape, before, own []pooled) []pooled {
+	system := func(p pooled) bool { return t.Messages[p.id].Role == tape.RoleSystem }
+	if len(own) > 0 && system(own[0]) {
+		before = slices.DeleteFunc(slices.Clone(before), system)
+		said := slices.IndexFunc(own, func(p pooled) bool { return !system(p) })
+		if said < 0 {
+			said = len(own)
+		}
+		return slices.Concat(own[:said], before, own[said:])
+	}
+	return slices.Concat(before, own)
+}
+
+// before reports a request that holds only what is new, and returns what was said before it: its first message after the instructions is the result of a call
+// for which it does not show that it was asked for.
+func (g *accumulated) before(t *tape.Tape, own []pooled) (news bool, before []pooled) {
+	for _, p := range own {
+		m := t.Messages[p.id]
+		if m.Role == tape.RoleSystem {
+			continue
+		}
+		at := slices.IndexFunc(m.Parts, func(part tape.Part) bool { return part.Type == tape.PartToolResult && part.ID != "" })
+		if at < 0 || shows(t, own, m.Parts[at].ID) {
+			return false, nil
+		}
+		return true, g.asked[m.Parts[at].ID]
+	}
+	return false, nil
+}
+
+// shows reports that messages show a call.
+func shows(t *tape.Tape, messages []pooled, id string) bool {
+	return slices.ContainsFunc(messages, func(p pooled) bool {
+		return slices.ContainsFunc(t.Messages[p.id].Parts, func(part tape.Part) bool { return part.Type == tape.PartToolCall && part.ID == id })
+	})
+}
+
+// anyAnswer reports that messages show an answer.
+func anyAnswer(t *tape.Tape, messages []pooled) bool {
+	return slices.ContainsFunc(messages, func(p pooled) bool { return t.Messages[p.id].Role == tape.RoleAssistant })
+}
+
+// add keeps the conversation of a call with its answer.
+func (g *accumulated) add(t *tape.Tape, e *tape.Event, sent []pooled) {
+	if e.Response == nil || e.Response.Message == "" || len(sent) >= maxAccumulated || cut(e.Provenance, "request.messages", true) {
+		return
+	}
+	all := append(slices.Clip(sent), pooled{e.Response.Message, cut(e.Provenance, "response", false)})
+	g.last[keyOfAgent(e)] = all
+	for _, p := range t.Messages[e.Response.Message].Parts {
+		if p.Type == tape.PartToolCall && p.ID != "" {
+			g.asked[p.ID] = all
+		}
+	}
 }
 
 // Cut reports that the recording lacks something of a field, such as request.messages.

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers: OpenAI chat completions and
-// responses, Anthropic messages, Gemini generateContent, whole and streamed. A request gets what the recorded request with the same
+// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers (OpenAI, Anthropic, Gemini, Bedrock,
+// Ollama, Cohere, Mistral, OpenRouter), whole and streamed. A request gets what the recorded request with the same
 // conversation was answered, or a typed miss; nothing is guessed. What the protocol demands and the tape does not hold is made up, and
 // declared with each answer.
 package modelstub
@@ -25,6 +25,13 @@ type Options struct {
 	Rules *normalise.Rules
 	// Verifier may be nil: redacted texts then agree only with themselves.
 	Verifier oracle.TokenVerifier
+	// Volatile finds what differs from run to run although nothing differs, in what programs write around a conversation; nil finds nothing.
+	Volatile *normalise.Volatile
+	// Names are what volatile values of the recording are called in the one replay that the stub is for; nil: each session has its own.
+	Names *normalise.Renaming
+	// Served reports that a call of a tool was answered from the recording in the replay: nothing in its result is volatile. Without it all tools are taken to have run. It must be
+	// safe for concurrent use.
+	Served func(tool, argsHash string) bool
 	// Mask hides secrets in what reports show of live texts; nil shows them as they are.
 	Mask func(text string) string
 	// Before is the sequence number of the first event that is not recorded for this replay, 0 for none: model calls from it on are not
@@ -42,25 +49,57 @@ func (o *Options) mask(text string) string {
 	return o.Mask(text)
 }
 
-// Stub is a tape, ready to be asked. What it answers does not change, and it is safe for concurrent use; its sessions hold what has been served.
+// Stub is a tape, or those of the runs that one command made, ready to be asked. What it answers does not change, and it is safe for concurrent
+// use; its sessions hold what has been served.
 type Stub struct {
-	tape    *tape.Tape
+	tapes   []*tape.Tape
 	options Options
 	turns   []*turn
+	byCall  map[string]int  // id of a call → the turn that asked for it, or ambiguous
+	models  map[string]bool // that were asked, or answered
+	lacking bool            // of some turns the tapes do not hold the whole conversation
 	seen    memory
+	normal  oracle.Normal
+	space   space
 }
 
 // turn is a recorded model call.
 type turn struct {
-	event   *tape.Event
-	sent    conversation
-	tools   []string // names of the offered tools, sorted
+	event      *tape.Event
+	tape       int // place in the tapes of the stub
+	sent       conversation
+	tools      []string // names of the offered tools, sorted
+	toolsKnown bool     // the tape holds which tools were offered
+
+	hasMessage bool
+	message    tape.Message // the answer
+	rebuilt    bool         // from the calls that followed it
+	standsIn   bool         // no record holds what was said
+	reason     string       // why it cannot be served
+
+	calls []*tape.Event // that it asked for, as far as events show it
+	after int           // the turn after whose calls this one goes on; none
+	depth int           // answers that its agent got before it in the same thread
+	side  bool          // a title, a summary or the like beside the main conversation
+
 	written forms
 }
 
 // New returns a stub of the tape, which must not change any more.
-func New(t *tape.Tape, o Options) *Stub {
-	s := &Stub{tape: t, options: o}
+func New(t *tape.Tape, o Options) *Stub { return Family([]*tape.Tape{t}, o) }
+
+// Family returns a stub of the runs that one command made: each session can be served each of their turns once.
+func Family(tapes []*tape.Tape, o Options) *Stub {
+	s := &Stub{tapes: tapes, options: o, byCall: map[string]int{}, models: map[string]bool{}, normal: oracle.Normal{Rules: o.Rules, Verifier: o.Verifier, Volatile: o.Volatile}}
+	for i := range tapes {
+		s.add(i)
+	}
+	return s
+}
+
+// add adds the turns of a tape.
+func (s *Stub) add(number int) {
+	t, first := s.tapes[number], len(s.turns)
 	results := map[string][]*tape.Event{}
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Type == tape.EventToolCall && !e.Result.IsAbsent() {
@@ -68,22 +107,30 @@ func New(t *tape.Tape, o Options) *Stub {
 			results[key] = append(results[key], e)
 		}
 	}
-	asked := asked(t)
+	asked, grown := asked(t), newAccumulated()
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventModelCall {
 			continue
 		}
-		n := &turn{event: e, sent: recorded(t, e, asked, results)}
+		n := &turn{event: e, tape: number, after: none, toolsKnown: len(t.Tools) > 0, sent: recorded(t, e, asked, results, grown)}
 		if e.Request != nil {
 			for _, id := range e.Request.Tools {
 				n.tools = append(n.tools, t.Tools[id].Name)
 			}
 			slices.Sort(n.tools)
 		}
+		if e.Response != nil && e.Response.Message != "" {
+			n.message, n.hasMessage = t.Messages[e.Response.Message], true
+		}
+		s.models[e.Model] = true
+		if e.Response != nil {
+			s.models[e.Response.Model] = true
+		}
+		s.lacking = s.lacking || n.sent.unknown
 		s.turns = append(s.turns, n)
 	}
-	return s
+	s.follow(t, first)
 }
 
 // asked are the calls that recorded answers asked for, by their ids; nil for an id that means several calls.
@@ -118,16 +165,17 @@ const (
 	RecordedError Outcome = "recorded_error" // the recorded call had failed: its error
 	NoTurn        Outcome = "no_turn"        // no recorded request has this conversation
 	Exhausted     Outcome = "exhausted"      // it is recorded, and was served as often as it was recorded
+	StoodIn       Outcome = "stood_in"       // the recorded call asked for no tool, and no record holds what it said: a text that says so
 	Unservable    Outcome = "unservable"     // it is recorded, and its answer is not, or is cut
 	Unsupported   Outcome = "unsupported"    // the endpoint or an option of the request has no stub
 	Live          Outcome = "live"           // behind the fork: a real model was asked
 )
 
 // Outcomes lists the outcomes in the order of reports and documents.
-var Outcomes = []Outcome{Hit, RecordedError, NoTurn, Exhausted, Unservable, Unsupported, Live}
+var Outcomes = []Outcome{Hit, RecordedError, StoodIn, NoTurn, Exhausted, Unservable, Unsupported, Live}
 
-// Served reports whether the request got what was recorded.
-func (o Outcome) Served() bool { return o == Hit || o == RecordedError }
+// Served reports whether the request got what was recorded, or what stands in for it.
+func (o Outcome) Served() bool { return o == Hit || o == RecordedError || o == StoodIn }
 
 // Request is a live model call in terms of the tape.
 type Request struct {
@@ -152,6 +200,7 @@ type Answer struct {
 	turn    *turn
 	message tape.Message
 	reason  string // of unservable
+	again   bool   // the same request is recorded once more, and has not been served
 }
 
 // Seq is the sequence number of the recorded model call, 0 without one.
@@ -168,13 +217,21 @@ type Session struct {
 
 	mu       sync.Mutex
 	used     []bool
+	served   []int               // turns, in the order in which they were served
+	asked    map[askedCall][]int // calls that were served and not yet made → the tapes of the turns, where there are several
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
+	names    *normalise.Renaming
+	beside   []*Beside
 }
 
 // NewSession returns a session in which nothing has been served.
 func (s *Stub) NewSession() *Session {
-	return &Session{stub: s, used: make([]bool, len(s.turns)), previous: map[string][]tape.Message{}}
+	names := s.options.Names
+	if names == nil {
+		names = &normalise.Renaming{}
+	}
+	return &Session{stub: s, used: make([]bool, len(s.turns)), asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names}
 }
 
 // Answer answers a request and counts it.
@@ -212,7 +269,7 @@ func (s *Session) answerSeen(v *sight) Answer {
 
 func (s *Session) count(r Request, a Answer) Answer {
 	a.Call = len(s.calls) + 1
-	s.calls = append(s.calls, newCall(r, &a))
+	s.calls = append(s.calls, s.stub.newCall(r, &a))
 	return a
 }
 
@@ -220,29 +277,32 @@ func (s *Session) count(r Request, a Answer) Answer {
 type candidate struct {
 	index  int
 	labels map[Label]bool
+	astray bool // its request is not recorded whole, and it does not come next where the live one stands
 }
 
 func (s *Session) answer(r *Request, live *conversation, found []agreement) Answer {
 	var fits, spent []candidate
-	var nearest *Difference
-	depth := -1
+	var at place
+	if s.stub.lacking {
+		at = s.placeOf(live)
+	}
 	for i, n := range s.stub.turns {
-		x := found[i]
-		agrees := x.agrees
-		if !agrees && n.sent.unknown && len(n.sent.entries) == 0 && s.next(n.event.Caller) == i && live.answers() == s.answersBefore(i) {
-			agrees = true // nothing is recorded: the order alone
+		x := candidate{index: i, labels: found[i].labels}
+		agrees := found[i].agrees && s.names.Allows(found[i].pairs)
+		if n.sent.unknown && (agrees || len(n.sent.entries) == 0) {
+			stands := s.stands(i, at, live)
+			if agrees = (agrees || stands) && s.against(r, i, live) == nil; agrees {
+				x.astray = !stands
+				x.labels = plus(x.labels, BySequence)
+			}
 		}
 		switch {
 		case agrees && s.stub.options.free(n):
 			return Answer{Outcome: Live}
 		case agrees && s.used[i]:
-			spent = append(spent, candidate{i, x.labels})
+			spent = append(spent, x)
 		case agrees:
-			fits = append(fits, candidate{i, x.labels})
-		case x.differs != nil && (x.depth > depth || x.depth == depth && !s.used[i] && s.used[s.indexOf(nearest.Seq)]):
-			at := *x.differs
-			depth, nearest = x.depth, &at
-			nearest.Seq = n.event.Seq
+			fits = append(fits, x)
 		}
 	}
 	if len(fits) == 0 {
@@ -252,20 +312,77 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		if len(spent) > 0 {
 			return Answer{Outcome: Exhausted, turn: s.stub.turns[spent[0].index]}
 		}
-		return Answer{Outcome: NoTurn, Nearest: nearest}
+		return Answer{Outcome: NoTurn, Nearest: s.nearest(r, live, found)}
 	}
 	// content first: of those that agree, what agrees in most respects; then the order of the recording
-	slices.SortStableFunc(fits, func(a, b candidate) int { return cmp.Compare(len(a.labels), len(b.labels)) })
+	order := func(a, b candidate) int {
+		if a.astray != b.astray {
+			if a.astray {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(len(a.labels), len(b.labels))
+	}
+	slices.SortStableFunc(fits, order)
 	best := fits[0]
 	best.labels = maps.Clone(best.labels)
-	if len(fits) > 1 && len(fits[1].labels) == len(best.labels) {
+	if len(fits) > 1 && order(best, fits[1]) == 0 {
 		best.labels[ByPosition] = true
 	}
-	if s.next(s.stub.turns[best.index].event.Caller) != best.index {
+	if s.next(best.index) != best.index {
 		best.labels[OutOfOrder] = true
 	}
 	s.used[best.index] = true
-	return s.serve(r, best)
+	s.names.Take(found[best.index].pairs)
+	s.served = append(s.served, best.index)
+	a := s.serve(r, best)
+	a.again = len(fits) > 1
+	return a
+}
+
+// plus is a set of labels and one more.
+func plus(labels map[Label]bool, more Label) map[Label]bool {
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[Label]bool{}
+	}
+	labels[more] = true
+	return labels
+}
+
+// nearest says of a miss which recorded request it stands for, and where it differs: the one that comes next in the sequence of its agent, else the one that
+// agrees furthest.
+func (s *Session) nearest(r *Request, live *conversation, found []agreement) *Difference {
+	for i, n := range s.stub.turns {
+		if found[i].agrees && !s.names.Allows(found[i].pairs) {
+			return s.stub.contradiction(n, s.names, found[i].pairs)
+		}
+	}
+	best, differs := s.expected(r, live, found)
+	if best == none {
+		for i := range s.stub.turns {
+			x := found[i]
+			if x.differs != nil && (best == none || x.depth > found[best].depth || x.depth == found[best].depth && !s.used[i] && s.used[best]) {
+				best, differs = i, x.differs
+			}
+		}
+	}
+	if best == none {
+		return nil
+	}
+	d := *differs
+	n := s.stub.turns[best]
+	d.Seq, d.Run, d.Rules = n.event.Seq, s.stub.run(n), s.stub.mend(n, live)
+	return &d
+}
+
+// run is the id of the run of a turn where several are served, else "".
+func (s *Stub) run(n *turn) string {
+	if len(s.tapes) < 2 {
+		return ""
+	}
+	return s.tapes[n.tape].Run.RunID
 }
 
 // beyond reports that all that lies before the fork was asked for.
@@ -281,28 +398,26 @@ func (s *Session) beyond() bool {
 	return true
 }
 
-func (s *Session) indexOf(seq int) int {
-	return slices.IndexFunc(s.stub.turns, func(n *turn) bool { return n.event.Seq == seq })
-}
-
-// next is the first turn of a caller that has not been served, -1 for none.
-func (s *Session) next(caller string) int {
+// next is the first turn of the agent of a turn that has not been served, none where all were.
+func (s *Session) next(at int) int {
+	of := s.stub.turns[at]
 	for i, n := range s.stub.turns {
-		if !s.used[i] && n.event.Caller == caller {
+		if !s.used[i] && n.tape == of.tape && n.event.Caller == of.event.Caller {
 			return i
 		}
 	}
-	return -1
+	return none
 }
 
 // answersBefore counts the answers that a caller got before a turn.
-func (s *Session) answersBefore(at int) (n int) {
-	for _, before := range s.stub.turns[:at] {
-		if before.event.Caller == s.stub.turns[at].event.Caller && before.event.Status != tape.EventError {
-			n++
+func (s *Session) answersBefore(at int) (count int) {
+	of := s.stub.turns[at]
+	for _, n := range s.stub.turns[:at] {
+		if n.tape == of.tape && n.event.Caller == of.event.Caller && n.event.Status != tape.EventError {
+			count++
 		}
 	}
-	return n
+	return count
 }
 
 // serve takes the answer of a turn.
@@ -320,18 +435,15 @@ func (s *Session) serve(r *Request, c candidate) Answer {
 		}
 	}
 	switch {
-	case e.Status == tape.EventError && (e.Response == nil || e.Response.Message == ""):
+	case e.Status == tape.EventError && !n.hasMessage:
 		a.Outcome = RecordedError
-	case e.Response == nil || e.Response.Message == "":
-		a.message = s.stub.rebuilt(e)
-		if len(a.message.Parts) == 0 {
-			a.Outcome, a.reason = Unservable, "missing"
-		}
-		c.labels[CallsRebuilt] = a.Outcome == Hit
-	case cut(e.Provenance, "response", false):
-		a.Outcome, a.reason = Unservable, "truncated"
+	case n.reason != "":
+		a.Outcome, a.reason = Unservable, n.reason
+	case n.standsIn:
+		a.Outcome, a.message = StoodIn, n.message
 	default:
-		a.message = s.stub.tape.Messages[e.Response.Message]
+		a.message = n.message
+		c.labels[CallsRebuilt] = n.rebuilt
 	}
 	for path, label := range e.Provenance {
 		if label == tape.Redacted && strings.HasPrefix(path, "response") {
@@ -344,28 +456,30 @@ func (s *Session) serve(r *Request, c candidate) Answer {
 		}
 	}
 	a.message.Parts = slices.Clone(a.message.Parts)
-	calls := 0
 	for i := range a.message.Parts {
-		if p := &a.message.Parts[i]; p.Type == tape.PartToolCall {
-			calls++
-			if p.ID == "" {
-				p.ID = "call_" + itoa(e.Seq) + "_" + itoa(calls) // the same each time
-			}
+		if p := &a.message.Parts[i]; len(s.stub.tapes) > 1 && p.Type == tape.PartToolCall {
+			key := askedCall{p.Name, tape.ArgsHash(p.Args)}
+			s.asked[key] = append(s.asked[key], n.tape)
 		}
 	}
 	return a
 }
 
-// rebuilt makes the answer of the calls that the tape says it asked for, where the answer itself is not recorded.
-func (s *Stub) rebuilt(asked *tape.Event) tape.Message {
-	m := tape.Message{Role: tape.RoleAssistant}
-	for i := range s.tape.Events {
-		e := &s.tape.Events[i]
-		if e.Type == tape.EventToolCall && e.RequestedBy == asked.Seq && !e.Args.IsAbsent() {
-			m.Parts = append(m.Parts, tape.Part{Type: tape.PartToolCall, ID: e.ToolCallID, Name: e.Name, Args: e.Args})
-		}
+// askedCall is a tool and the digest of arguments.
+type askedCall struct{ tool, hash string }
+
+// AskedBy tells to which of several runs a tool call belongs: the one whose turn was served first of those that asked for such a call, and whose call has
+// not been told yet. It is nil where no turn did, or where there is one run.
+func (s *Session) AskedBy(tool, argsHash string) *tape.Tape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := askedCall{tool, argsHash}
+	waiting := s.asked[key]
+	if len(waiting) == 0 {
+		return nil
 	}
-	return m
+	s.asked[key] = waiting[1:]
+	return s.stub.tapes[waiting[0]]
 }
 
 // keep remembers the conversation that an answer ended, for the protocol whose clients name it by the id of the answer.

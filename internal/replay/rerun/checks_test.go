@@ -67,6 +67,9 @@ func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 		},
 		"the command answered": {func(h happened) { h.report.Exit.Refused = "status 500" }},
 		"telemetry came":       {func(h happened) { *h.replayed = nil }},
+		"a replay of the run came": {func(h happened) { // others that its command made did
+			*h.replayed, h.report.Beside, h.report.Served = nil, 1, []string{"a", "b"}
+		}},
 		"model calls were recorded": {func(h happened) {
 			h.report.Model.Missed, h.report.Model.Calls[0].Outcome = 1, modelstub.NoTurn
 		}},

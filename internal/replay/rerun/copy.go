@@ -232,18 +232,18 @@ func (w *Workspace) Close() error {
 	return os.RemoveAll(w.scratch)
 }
 
-// InCopy says of the tools that ran that they ran in the copy, and compares their results with the recorded ones.
-func (c *Copied) InCopy(source, replayed *tape.Tape, tools []ToolCall, options compare.Options) error {
-	c.Ran, c.AsRecorded, c.NotRecorded, c.Different = 0, 0, 0, nil
+// InCopy says of the tools of a run that they ran in the copy, where they ran, and adds how their results
+// compare with the recorded ones.
+func (c *Copied) InCopy(source, replayed *tape.Tape, tools []ToolCall, options compare.Options, as *Reconciler) error {
 	in := map[int]bool{}
 	for i := range tools {
 		if tools[i].Layer == LayerLive {
 			tools[i].Layer, in[tools[i].Seq] = LayerCopy, true
 		}
 	}
-	c.Ran = len(in)
+	c.Ran += len(in)
 	options.Level = compare.Results
-	result, err := compare.Tapes(source, replayed, options)
+	result, _, err := as.Compare(source, replayed, options)
 	if err != nil {
 		return err
 	}

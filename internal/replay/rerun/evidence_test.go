@@ -129,7 +129,7 @@ func TestWhatRanInACopyIsCompared(t *testing.T) {
 	result(replayed, 4, "more")
 	tools := []ToolCall{{Seq: 1, Layer: LayerLive}, {Seq: 2, Layer: LayerLive}, {Seq: 3, Layer: LayerLive}, {Seq: 4, Layer: LayerLive}, {Seq: 9, Layer: LayerOracle}}
 	c := Copied{}
-	if err := c.InCopy(source, replayed, tools, compare.Options{Level: compare.Actions}); err != nil {
+	if err := c.InCopy(source, replayed, tools, compare.Options{Level: compare.Actions}, &Reconciler{}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Ran != 4 || c.AsRecorded != 1 || c.NotRecorded != 1 || !slices.Equal(c.Different, []string{"b, event 2 of the recording, differs in result", "d, event 4 of the replay, is not recorded"}) {

@@ -35,6 +35,10 @@ type Command struct {
 	Held *Held
 	// Files are what a command that is held may write; nil leaves it all files.
 	Files *lockdown.Files
+	// Detached is set for a command whose processes are ended wherever they are (Linux): it is called with the names of those that had left the group. Mark is a variable that this
+	// command alone has, as NAME=VALUE.
+	Detached func(names []string)
+	Mark     string
 	// Remove is a folder that must not outlive this process, where Held can see to it.
 	Remove string
 }
@@ -124,6 +128,14 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 		cmd, ended = c.Held.cmd, c.Held.ended
 		err = c.Held.cage.Run(c.Argv, c.Env, c.Remove, c.Grace)
 	} else {
+		if c.Detached != nil {
+			end := procgroup.Adopt(c.Mark)
+			defer func() {
+				if names := end(c.Grace); len(names) > 0 {
+					c.Detached(names)
+				}
+			}()
+		}
 		cmd = newCmd(c)
 		ended, err = procgroup.Start(cmd)
 	}

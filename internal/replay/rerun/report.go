@@ -6,6 +6,7 @@ package rerun
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,10 +65,16 @@ type Report struct {
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
 	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
 	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
+	Freeze      bool             `json:"freeze,omitempty"`           // the recorded clock was to be given; Preload says which processes took it
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
+	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
+	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
+	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged
+	Beside      int              `json:"-"`                          // of these but Source, how many came again
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
+	Tolerated   []Tolerated      `json:"tolerated,omitempty"` // fields of events that the comparison has as equal
 }
 
 func (r *Report) check(name string, ok bool, format string, args ...any) {
@@ -82,7 +89,8 @@ func (r *Report) check(name string, ok bool, format string, args ...any) {
 // was asked for.
 func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
-	done := replayed != nil && !r.Exit.TimedOut
+	came := replayed != nil || r.Beside > 0
+	done := came && !r.Exit.TimedOut
 	lost := r.Model.Missed // what was asked for and is not recorded
 	broken := r.Elsewhere != nil && r.Elsewhere.Broken > 0
 	switch {
@@ -95,7 +103,17 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	default:
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
-	r.check("telemetry came", replayed != nil, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[replayed != nil])
+	switch {
+	case !came:
+		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
+	case r.Seen:
+		r.check("telemetry came", true, "none; the record is what the stub saw")
+	default:
+		r.check("telemetry came", true, "")
+	}
+	if came && replayed == nil {
+		r.check("a replay of the run came", false, "it did not; %d of the others that its command made did", r.Beside)
+	}
 	missed, failed := "", ""
 	for _, c := range r.Model.Calls {
 		if c.Outcome == modelstub.Live {
@@ -107,11 +125,13 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		if !c.Outcome.Served() {
 			missed += fmt.Sprintf("; call %d: %s", c.Call, c.Outcome)
 			if d := c.Nearest; d != nil {
-				missed += fmt.Sprintf(", differs from event %d at %s", d.Seq, d.Place)
+				missed += fmt.Sprintf(", differs from %s at %s", eventIn(d.Run, d.Seq), d.Place)
 			}
 			if c.Reason != "" {
 				missed += ", " + c.Reason
 			}
+		} else if c.Outcome == modelstub.StoodIn {
+			missed += fmt.Sprintf("; call %d: the answer of %s is not recorded, a text stood in", c.Call, eventIn(c.Run, c.Seq))
 		}
 	}
 	asked := len(r.Model.Calls) - r.Model.Live
@@ -121,7 +141,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 	unused := ""
 	for _, u := range r.Model.Unused {
-		unused += fmt.Sprintf("; event %d", u.Seq)
+		unused += "; " + eventIn(u.Run, u.Seq)
 	}
 	r.check("recorded model calls were asked for", len(r.Model.Unused) == 0, "%d of %d%s", r.Model.Turns-len(r.Model.Unused), r.Model.Turns, unused)
 	for _, of := range r.sessions() {
@@ -155,22 +175,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		r.check("what was seen agrees with what the report says", len(e.Contradictions) == 0, "%s", said)
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
-	if r.Comparison != nil {
-		detail := ""
-		equal, first := r.Comparable.judge(r.Comparison)
-		switch {
-		case first != nil && first.A != nil:
-			detail = fmt.Sprintf("the first divergence is %s, event %d of the recording", first.Kind, first.A.Seq)
-		case first != nil:
-			detail = fmt.Sprintf("the first divergence is %s, event %d of the replay", first.Kind, first.B.Seq)
-		case !equal:
-			detail = "the question or the end of the run is another"
-		}
-		if r.Comparable.Note != "" {
-			detail = strings.TrimPrefix(detail+"; ", "; ") + r.Comparable.Note
-		}
-		r.check(CheckEvents, equal, "%s", detail)
-	}
+	r.checkEvents()
 	if answer != nil && r.Comparable.Answer {
 		want := source.Output.Text
 		ok := want != nil && strings.TrimSpace(*want) == strings.TrimSpace(*answer)
@@ -192,27 +197,69 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 }
 
+// checkEvents adds the check of the comparison, where there is one.
+func (r *Report) checkEvents() {
+	if r.Comparison == nil {
+		return
+	}
+	detail := ""
+	equal, first := r.Comparable.judge(r.Comparison)
+	switch {
+	case first != nil && first.A != nil:
+		detail = fmt.Sprintf("the first divergence is %s, event %d of the recording", first.Kind, first.A.Seq)
+	case first != nil:
+		detail = fmt.Sprintf("the first divergence is %s, event %d of the replay", first.Kind, first.B.Seq)
+	case !equal:
+		detail = "the question or the end of the run is another"
+	}
+	if r.Comparable.Note != "" {
+		detail = strings.TrimPrefix(detail+"; ", "; ") + r.Comparable.Note
+	}
+	r.check(CheckEvents, equal, "%s", detail)
+}
+
 var verdictText = map[Verdict]string{AsRecorded: "as recorded", Diverged: "diverged", NotDone: "not done"}
 
 // Text is the report for a terminal, without the comparison.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replay %s of %s: %s\n", r.ReplayRunID, deck.ShortID(r.Source), verdictText[r.Verdict])
-	for _, c := range r.Checks {
+	writeChecks(&b, r.Checks)
+	for _, line := range r.Notes() {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	for i := range r.Runs {
+		r.Runs[i].text(&b, i+1, len(r.Runs))
+	}
+	return b.String()
+}
+
+func writeChecks(b *strings.Builder, checks []Check) {
+	for _, c := range checks {
 		mark := "ok  "
 		if !c.OK {
 			mark = "FAIL"
 		}
-		fmt.Fprintf(&b, "  %s  %s", mark, c.Name)
+		fmt.Fprintf(b, "  %s  %s", mark, c.Name)
 		if c.Detail != "" {
-			fmt.Fprintf(&b, ": %s", c.Detail)
+			fmt.Fprintf(b, ": %s", c.Detail)
 		}
 		b.WriteString("\n")
 	}
-	for _, line := range r.Notes() {
-		fmt.Fprintf(&b, "  %s\n", line)
+}
+
+// line is a tool call in the notes.
+func (c *ToolCall) line() string {
+	line := fmt.Sprintf("tool  %d %s: %s", c.Seq, c.Name, c.Layer)
+	switch {
+	case c.Allowed:
+		line += " (allowed)"
+	case c.Free:
+		line += " (free)"
+	case c.Outcome != "":
+		line += ", " + string(c.Outcome)
 	}
-	return b.String()
+	return line
 }
 
 // Said is the verdict in words.
@@ -235,17 +282,14 @@ func (r *Report) Notes() (list []string) {
 			add("hook  %s %s: none, %s", f.Name, f.Version, f.Problem)
 		}
 	}
-	for _, c := range r.Tools {
-		line := fmt.Sprintf("tool  %d %s: %s", c.Seq, c.Name, c.Layer)
-		switch {
-		case c.Allowed:
-			line += " (allowed)"
-		case c.Free:
-			line += " (free)"
-		case c.Outcome != "":
-			line += ", " + string(c.Outcome)
-		}
-		add("%s", line)
+	for _, of := range slices.Sorted(maps.Keys(r.Preload.Frozen)) {
+		add("freeze: %d processes of %s took the recorded clock", r.Preload.Frozen[of], of)
+	}
+	if r.Freeze && len(r.Preload.Frozen) == 0 {
+		add("freeze: no process took the recorded clock; only CPython and Node load the hooks")
+	}
+	for i := 0; len(r.Runs) == 0 && i < len(r.Tools); i++ { // else each run has its own
+		add("%s", r.Tools[i].line())
 	}
 	for _, c := range r.Model.Calls {
 		var parts []string
@@ -257,12 +301,36 @@ func (r *Report) Notes() (list []string) {
 				parts = append(parts, of.what+": "+strings.Join(of.names, ", "))
 			}
 		}
-		if c.Outcome == modelstub.Live {
+		switch c.Outcome {
+		case modelstub.Live:
 			parts = append(parts, "asked of the real model")
+		case modelstub.StoodIn:
+			parts = append(parts, "a text stood in for the answer, which is not recorded")
 		}
 		if len(parts) > 0 {
-			add("model call %d, %s", c.Call, strings.Join(parts, ", "))
+			add("model call %d, %s%s", c.Call, leading(c.Run, c.Seq), strings.Join(parts, ", "))
 		}
+		if c.Nearest != nil {
+			for _, rule := range c.Nearest.Rules {
+				add("model call %d is recorded but for this rule of a file for --rules: %s", c.Call, rule)
+			}
+		}
+	}
+	for _, v := range r.Model.Volatile {
+		add("volatile: %d of the form %s taken for equal, such as %q for %q", v.Values, v.Form, v.Live, v.Recorded)
+	}
+	for _, t := range r.Tolerated {
+		add("event %d, %s: taken for equal: %s", t.Seq, t.Field, strings.Join(labelNames(t.Labels), ", "))
+	}
+	for _, b := range r.Model.Beside {
+		line := fmt.Sprintf("beside model calls, %s: %s", b.Request, b.Outcome)
+		if len(b.MadeUp) > 0 {
+			line += " (" + strings.Join(b.MadeUp, ", ") + ")"
+		}
+		if b.Count > 1 {
+			line += fmt.Sprintf(", %d times", b.Count)
+		}
+		add("%s", line)
 	}
 	for _, of := range r.sessions() {
 		for _, c := range of.report.NotExact {
@@ -291,6 +359,12 @@ func (r *Report) Notes() (list []string) {
 			add("oracle: the list is cut")
 		}
 	}
+	if len(r.Served) > 0 {
+		add("the recorded command made %d runs: all are served, %s alone is judged", len(r.Served), deck.ShortID(r.Source))
+	}
+	if r.Seen {
+		add("the replayed run is made of what the model stub was asked: of a tool it holds what the model was told")
+	}
 	for _, run := range r.OtherRuns {
 		add("another run came: %s", run)
 	}
@@ -306,6 +380,21 @@ func (r *Report) Notes() (list []string) {
 		add("%d resources came without replay_run_id and were given it", r.Tagged)
 	}
 	return list
+}
+
+// eventIn names a recorded event, with its run where several are served.
+func eventIn(run string, seq int) string {
+	if run == "" {
+		return fmt.Sprintf("event %d", seq)
+	}
+	return fmt.Sprintf("event %d of %s", seq, deck.ShortID(run))
+}
+
+func leading(run string, seq int) string {
+	if run == "" {
+		return ""
+	}
+	return eventIn(run, seq) + ", "
 }
 
 // maxWithheld bounds how many variables are named in a line.
@@ -335,38 +424,61 @@ func labelNames(labels []modelstub.Label) (list []string) {
 
 // Markdown writes the report for a pull request.
 func (r *Report) Markdown() string {
-	cell := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "`", "'")
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Replay: %s\n\n`%s` of `%s`\n\n| | check | |\n|---|---|---|\n", verdictText[r.Verdict], r.ReplayRunID, r.Source)
-	for _, c := range r.Checks {
-		mark := "ok"
-		if !c.OK {
-			mark = "**fail**"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark, cell.Replace(c.Name), cell.Replace(c.Detail))
-	}
+	rows(&b, r.Checks)
 	for i, line := range r.Notes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "- %s\n", cell.Replace(line))
 	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		fmt.Fprintf(&b, "\n### Run %d of %d: %s\n\n`%s` of `%s`\n\n| | check | |\n|---|---|---|\n", i+1, len(r.Runs), verdictText[run.Verdict], run.Replayed, run.Source)
+		rows(&b, run.Checks)
+		for j := range run.Tools {
+			if j == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "- %s\n", cell.Replace(run.Tools[j].line()))
+		}
+	}
 	return b.String()
+}
+
+// cell makes a text fit for a cell of a table.
+var cell = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "`", "'")
+
+func rows(b *strings.Builder, checks []Check) {
+	for _, c := range checks {
+		mark := "ok"
+		if !c.OK {
+			mark = "**fail**"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", mark, cell.Replace(c.Name), cell.Replace(c.Detail))
+	}
 }
 
 // JUnit writes the report as JUnit XML: a test case for each check.
 func (r *Report) JUnit(w io.Writer) error {
 	suite := junit.Suite{Name: "tapedeck replay " + r.Source, Notes: strings.Join(r.Notes(), "\n")}
-	for _, c := range r.Checks {
-		t := junit.Case{Class: "tapedeck.replay", Name: c.Name}
-		switch {
-		case c.OK:
-		case r.Verdict == NotDone:
-			t.Error = &junit.Message{Text: c.Detail}
-		default:
-			t.Failure = &junit.Message{Text: c.Detail}
+	add := func(prefix string, verdict Verdict, checks []Check) {
+		for _, c := range checks {
+			t := junit.Case{Class: "tapedeck.replay", Name: prefix + c.Name}
+			switch {
+			case c.OK:
+			case verdict == NotDone:
+				t.Error = &junit.Message{Text: c.Detail}
+			default:
+				t.Failure = &junit.Message{Text: c.Detail}
+			}
+			suite.Cases = append(suite.Cases, t)
 		}
-		suite.Cases = append(suite.Cases, t)
+	}
+	add("", r.Verdict, r.Checks)
+	for i := range r.Runs {
+		add("run "+r.Runs[i].Source+": ", r.Runs[i].Verdict, r.Runs[i].Checks)
 	}
 	return suite.Write(w)
 }
