@@ -11,12 +11,7 @@ import (
 )
 
 var ollamaChat = &protocol{
-	name: "ollama-chat",
-	read: func(body exactjson.Value) exactjson.Value {
-		return eachMessage(body, "messages", func(m exactjson.Value) exactjson.Value {
-			return withMember(m, "name", m.First("name", "tool_name"))
-		})
-	},
+	name:        "ollama-chat",
 	unsupported: noOptions,
 	whole:       func(r *reply) any { return r.ollamaLast(object{"message": r.ollamaMessage()}) },
 	events: func(r *reply) []event {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
+	"github.com/tapedeck/tapedeck/internal/interop"
+	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -235,6 +237,41 @@ func TestAnotherResultIsAMissInEveryProtocol(t *testing.T) {
 		if message := textsAt([]exactjson.Value{v}, "message", "error", "error.message"); !strings.HasPrefix(message, "tapedeck: ") {
 			t.Errorf("%s: %s", r.path, body)
 		}
+	}
+}
+
+// Calls of Ollama have no ids: their results are told apart by the name of the tool.
+func TestResultsOfOllamaAreThoseOfTheToolThatTheyName(t *testing.T) {
+	line := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[` +
+		`{"id":"1","type":"function","function":{"name":"east","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"west","arguments":"{}"}}]},` +
+		`{"role":"tool","tool_call_id":"1","content":"warm"},{"role":"tool","tool_call_id":"2","content":"cold"},{"role":"assistant","content":"So."}]}`
+	runs, err := chat.Decode([]byte(line+"\n"), interop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(name string) any {
+		return map[string]any{"function": map[string]any{"name": name, "arguments": map[string]any{}}}
+	}
+	for _, tt := range []struct {
+		first, second string // the tools of the results warm and cold, which come the other way round
+		want          int
+	}{{"east", "west", http.StatusOK}, {"west", "east", http.StatusUnprocessableEntity}} {
+		resp, body := post(t, server(t, runs[0].Tape, Options{}, Config{}).URL+"/api/chat", map[string]any{"model": "m", "messages": []any{
+			msg("user", "q"), map[string]any{"role": "assistant", "content": "", "tool_calls": []any{call("east"), call("west")}},
+			map[string]any{"role": "tool", "tool_name": tt.second, "content": "cold"}, map[string]any{"role": "tool", "tool_name": tt.first, "content": "warm"},
+		}})
+		if resp.StatusCode != tt.want {
+			t.Errorf("%s %s", resp.Status, body)
+		}
+	}
+}
+
+// What the model thought comes back in a request of Mistral as a part of the content, and is not compared.
+func TestThoughtsInARequestOfMistralAreNotCompared(t *testing.T) {
+	said := map[string]any{"role": "assistant", "content": []any{mistralThought("Hm."), map[string]any{"type": "text", "text": "Let me look."}}, "tool_calls": []any{chatCall("call_a", "SKU-7"), chatCall("call_b", "SKU-8")}}
+	resp, body := post(t, server(t, conversationTape(t), Options{}, Config{}).URL+"/mistral/v1/chat/completions", with(2, said))
+	if resp.StatusCode != http.StatusOK || resp.Header.Get(headerLabels) != string(OutOfOrder) {
+		t.Errorf("%s, labels %s: %s", resp.Status, resp.Header.Get(headerLabels), body)
 	}
 }
 

@@ -114,7 +114,10 @@ func TestAnswersAreAsSlowAsTheyWereWhereThatIsAskedFor(t *testing.T) {
 	for _, speed := range []float64{0, 1} {
 		paced := speed > 0
 		for _, streamed := range []bool{false, true} {
-			s := server(t, tp, Options{}, Config{Speed: speed})
+			s := httptest.NewUnstartedServer(NewHandler(Config{Stub: New(tp, Options{}), Speed: speed}))
+			s.Config.ReadTimeout, s.Config.WriteTimeout = whole/4, whole/4 // are for answers that come at once
+			s.Start()
+			defer s.Close()
 			begun := time.Now()
 			body := maps.Clone(requests[0].second)
 			body["stream"] = streamed
@@ -143,6 +146,18 @@ func TestAnswersAreAsSlowAsTheyWereWhereThatIsAskedFor(t *testing.T) {
 				t.Errorf("the first piece came after %v of %v", first, took)
 			}
 		}
+	}
+}
+
+func TestARecordedFailureIsAsSlowAsItWas(t *testing.T) {
+	const whole = 200 * time.Millisecond
+	tp := conversationTape(t)
+	e := &tp.Events[0]
+	e.Status, e.Error, e.Response, e.DurationMS = tape.EventError, &tape.Error{Message: "429 slow down"}, nil, 10*whole.Milliseconds()
+	begun := time.Now()
+	resp, _ := post(t, server(t, tp, Options{}, Config{Speed: 10}).URL+requests[0].path, requests[0].first)
+	if took := time.Since(begun); resp.StatusCode != http.StatusTooManyRequests || took < whole || took > 9*whole {
+		t.Errorf("%s after %v", resp.Status, took)
 	}
 }
 
