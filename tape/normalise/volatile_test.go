@@ -48,6 +48,7 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		{"3 passed in 0.12s", "3 passed in 0.09s", "duration", 1},
 		{"real\t0m0.003s", "real\t0m1.250s", "duration", 1},
 		{"<main.Foo object at 0x7f3a10c9e2d0>", "<main.Foo object at 0x7f3b20c9e2d0>", "address", 1},
+		{"Original token count: 49\nkey [REDACTED:x:abc]", "Original token count: 71\nkey [REDACTED:x:abc]", "token count", 1},
 		{"pytest in /tmp/pytest-of-dev/pytest-12/x", "pytest in /tmp/pytest-of-dev/pytest-3/x", "temporary path", 1},
 		{"cwd /var/folders/x1/abcd/T/tmp.8Gk2mQ1z", "cwd /var/folders/x1/abcd/T/tmp.0aZk31qq", "temporary path", 1},
 	} {
@@ -60,7 +61,7 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		"version 1.2.3": "version 1.2.4", "line 12": "line 13", "2024-01-01": "2024-01-02", "on 2026-11-27": "on 2026/11/28", "timeout 30 s": "timeout 60 s",
 		"1500000000": "1600000000", "cafebabe": "deadbeef", "/tmp/out/a": "/tmp/in/a", "2026-13-45": "2026-13-46",
 		"/tmp/report-final": "/tmp/report-draft", "call_0123456789abcd": "toolu_0123456789ab",
-		"key sk1_0123456789abcd": "key sk1_0123456789abce", "aGVsbG8gd29ybGQgMTIzNDU2": "aGVsbG8gd29ybGQgMTIzNDU3",
+		"token count: 49": "token count: 71", "key sk1_0123456789abcd": "key sk1_0123456789abce", "aGVsbG8gd29ybGQgMTIzNDU2": "aGVsbG8gd29ybGQgMTIzNDU3",
 	} {
 		if text, pairs := v.Text(Output, nil, nil, recorded, live); text == recorded {
 			t.Errorf("%q is taken for %q: %+v", live, recorded, pairs)

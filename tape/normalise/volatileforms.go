@@ -35,6 +35,7 @@ const (
 	formDuration = "duration"
 	formHex      = "hex id"
 	formID       = "id"
+	formSize     = "token count"
 )
 
 const (
@@ -63,6 +64,7 @@ var volatileForms = []*volatileForm{
 	{name: formDuration, meaning: "how long something took, in a result: `Wall time: 0.01 seconds`, `took 35 ms`, `in 0.12s`, `real 0m0.003s`", measured: true, find: regexp.MustCompile(
 		`(?i:\b(?:wall[ _]?time|elapsed(?: time)?|took|duration|finished in|done in|completed in|ran in|time taken|real|user|sys)\b["']?[ :=\t]{1,8}["'(]?)(\d{1,9}(?:\.\d{1,9})?(?:m\d{1,2}\.\d{1,9}s| ?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b)?)` +
 			`|\bin (\d{1,6}\.\d{1,9} ?(?:ns|µs|us|ms|s|secs?|seconds?)\b)|\((\d{1,9}(?:\.\d{1,9})? ?ms)\)`)},
+	{name: formSize, meaning: "behind `token count`, in a result of which one side has tokens in place of secrets", measured: true, find: regexp.MustCompile(`(?i:\btoken count: )(\d{1,9})\b`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
 	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit, and behind `req_`, `msg_`, `call_` and the like; where the environment is described also 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
 		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},

@@ -60,9 +60,20 @@ func (r *reply) items() []object {
 		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
 	}
 	for _, c := range r.calls() {
+		if c.Args.Kind() == exactjson.String && !r.offersFunction(c.Name) { // of a tool that takes a text, such as apply_patch
+			list = append(list, object{"type": "custom_tool_call", "id": own("ctc_"), "call_id": c.ID, "name": c.Name, "input": c.Args.Str(), "status": "completed"})
+			continue
+		}
 		list = append(list, object{"type": "function_call", "id": own("fc_"), "call_id": c.ID, "name": c.Name, "arguments": argsText(c), "status": "completed"})
 	}
 	return list
+}
+
+// offersFunction reports that a tool is offered as a function, which takes JSON.
+func (r *reply) offersFunction(name string) bool {
+	return slices.ContainsFunc(r.body.Get("tools").Members(), func(m exactjson.Member) bool {
+		return m.Value.Get("type").Str() == "function" && m.Value.Get("name").Str() == name
+	})
 }
 
 func outputText(text string) object {
@@ -149,6 +160,14 @@ func responseEvents(r *reply) (list []event) {
 				add("function_call_arguments.delta", at(object{"delta": piece}))
 			}
 			add("function_call_arguments.done", at(object{"arguments": arguments, "name": item["name"]}))
+		case "custom_tool_call":
+			begun["input"], begun["status"] = "", "in_progress"
+			add("output_item.added", object{"output_index": i, "item": begun})
+			input, _ := item["input"].(string)
+			for _, piece := range r.pieces(input) {
+				add("custom_tool_call_input.delta", at(object{"delta": piece}))
+			}
+			add("custom_tool_call_input.done", at(object{"input": input}))
 		}
 		add("output_item.done", object{"output_index": i, "item": item})
 	}
