@@ -70,7 +70,9 @@ var volatileForms = []*volatileForm{
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
 	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit, and behind `req_`, `msg_`, `call_` and the like; where the environment is described also 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
 		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
-	{name: formHex, meaning: "7 or more hexadecimal digits, of both kinds; in a result none as long as a digest, but behind `commit`", holds: mixedHex, alike: sameLength, find: regexp.MustCompile(`\b(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\b`)},
+	{name: "commit", meaning: "the id of a commit: behind `commit` or a branch in brackets, and at the beginning of a line of a log", alike: alikeCommits, find: regexp.MustCompile(
+		`^[*|\\/ ]{0,8}([0-9a-f]{7,12}) \S|\[[\w./-]{1,80}(?: \(root-commit\))? ([0-9a-f]{7,40})\]|\b(?:commit|HEAD is now at) ([0-9a-f]{7,40})\b`)},
+	{name: formHex, meaning: "7 or more hexadecimal digits, of both kinds; in a result none as long as a digest", holds: mixedHex, alike: sameLength, find: regexp.MustCompile(`\b(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\b`)},
 	{name: formID, holds: isID, alike: alikeIDs, find: regexp.MustCompile(`\b(?:req|resp|msg|call|toolu|chatcmpl|cmpl|run|thread|ses|sess|session|task|job|step|evt|event|item|part|prt|trace|span|fc|conv|agent)[_-][A-Za-z0-9]{8,80}\b`)},
 	{name: formID, holds: isID, alike: alikeIDs, prompt: true, find: regexp.MustCompile(`\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
 }
@@ -174,6 +176,9 @@ func isID(s string) bool { return hasDigit(s) || len(s) >= 6 && strings.Trim(s, 
 func mixedHex(s string) bool {
 	return strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, "abcdefABCDEF")
 }
+
+// alikeCommits reports two ids of which at least one is none of the numbers that stand there too.
+func alikeCommits(a, b string) bool { return len(a) == len(b) && (mixedHex(a) || mixedHex(b)) }
 
 // alikeIDs reports two ids of one kind: of equal length behind the same prefix, or two numbers.
 func alikeIDs(a, b string) bool {
