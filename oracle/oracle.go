@@ -19,6 +19,10 @@ type Options struct {
 	Rules *Rules
 	// Verifier may be nil: redacted arguments are then found only when the live ones are equal to them byte by byte.
 	Verifier TokenVerifier
+	// Volatile finds values that differ from run to run although nothing differs, in arguments that a program made; nil finds nothing. Names are what they are called in the one replay that
+	// the oracle is for; nil: each session has its own.
+	Volatile *normalise.Volatile
+	Names    *normalise.Renaming
 	// Free, if it is set, is asked about each call without a recorded answer: true sends it live, as ReadThrough does. unused is how many
 	// entries no call has asked for. It must be safe for concurrent use.
 	Free func(q *Query, unused int) bool
@@ -53,7 +57,8 @@ type group struct {
 	lanes  []lane // one per caller, in recorded order
 	// recorded is set when the arguments are redacted: what counts of them.
 	recorded exactjson.Value
-	byRule   bool // members may have different arguments
+	args     exactjson.Value // of its first entry; absent where they are not known
+	byRule   bool            // members may have different arguments
 }
 
 // lane is the calls of one caller in a group, in order.
@@ -76,6 +81,7 @@ type tool struct {
 	rule     ToolRule
 	values   *normalise.Rules // nil: arguments count as they are
 	redacted []int            // groups with redacted arguments
+	groups   []int            // all groups
 	unknown  map[string]int   // caller → first entry whose arguments are not known
 	entries  []int
 }
@@ -201,6 +207,10 @@ func (o *Oracle) groupOf(t *tool, e *Entry) int {
 	}
 	g := len(o.groups)
 	o.groups = append(o.groups, group{policy: t.rule.policy(e.ArgsHash), byRule: ruled})
+	t.groups = append(t.groups, g)
+	if e.ArgsFidelity.served() {
+		o.groups[g].args = e.Args
+	}
 	o.byHash[exact] = g
 	if ruled {
 		o.byRule[reduced] = g
@@ -251,30 +261,38 @@ func alike(slots [][]*ref) bool {
 	return true
 }
 
-// find returns the group whose arguments are those of the query, and how they agree. found is NoEntry when there is none, and
-// RedactedAmbiguous with all groups that may be the one when that cannot be told.
-func (o *Oracle) find(t *tool, q *Query) (g int, how Label, maybe []int, found Outcome) {
+// found is a group, and how it was found.
+type found struct {
+	group   int
+	labels  []Label
+	outcome Outcome          // NoEntry: there is none; RedactedAmbiguous, Ambiguous: it cannot be told which of maybe it is
+	maybe   []int            // groups
+	pairs   []normalise.Pair // what is taken for what
+}
+
+// find returns the group whose arguments are those of the query.
+func (o *Oracle) find(t *tool, q *Query, names *normalise.Renaming) found {
 	exact := content{q.ToolName, q.ArgsHash}
 	if g, known := o.byHash[exact]; known {
-		return g, "", nil, Hit
+		return found{group: g, outcome: Hit}
 	}
 	q.read()
 	if q.Args.IsAbsent() {
 		// The hash may be that of a value behind a token.
 		if q.ArgsHash != "" && len(t.redacted) > 0 {
-			return 0, "", t.redacted, RedactedAmbiguous
+			return found{maybe: t.redacted, outcome: RedactedAmbiguous}
 		}
-		return 0, "", nil, NoEntry
+		return found{outcome: NoEntry}
 	}
 	counts := q.Args
 	if t.values != nil {
 		counts = t.values.Apply(q.ToolName, argsField, q.Args)
 		if g, known := o.byRule[content{q.ToolName, Hash(counts)}]; known {
-			return g, ByRule, nil, Hit
+			return found{group: g, labels: []Label{ByRule}, outcome: Hit}
 		}
 	}
 	m := tokenMatch{verifier: o.options.Verifier, left: maxCandidates}
-	var sure []int
+	var sure, maybe []int
 	for _, g := range t.redacted {
 		switch m.value(o.groups[g].recorded, counts, maxTextLayers) {
 		case verified:
@@ -285,15 +303,49 @@ func (o *Oracle) find(t *tool, q *Query) (g int, how Label, maybe []int, found O
 	}
 	switch {
 	case len(sure) == 1:
-		return sure[0], ByToken, nil, Hit
+		f := found{group: sure[0], outcome: Hit, labels: []Label{ByToken}}
+		if t.values != nil && m.value(o.groups[sure[0]].args, q.Args, maxTextLayers) != verified {
+			f.labels = []Label{ByRule, ByToken}
+		}
+		return f
 	case len(sure) > 1:
-		return 0, "", sure, Ambiguous
+		return found{maybe: sure, outcome: Ambiguous}
 	case len(maybe) > 0:
-		return 0, "", maybe, RedactedAmbiguous
-	default:
-		return 0, "", nil, NoEntry
+		return found{maybe: maybe, outcome: RedactedAmbiguous}
 	}
+	return o.findNormal(t, q, names)
 }
+
+// findNormal returns the one group whose arguments have the normal form of those of the query.
+func (o *Oracle) findNormal(t *tool, q *Query, names *normalise.Renaming) found {
+	n := Normal{Rules: t.values, Verifier: o.options.Verifier, Volatile: o.options.Volatile}
+	f := found{outcome: NoEntry}
+	for _, g := range t.groups[:min(len(t.groups), maxCompared)] {
+		if o.groups[g].args.IsAbsent() {
+			continue
+		}
+		a := n.Agree(Compared{Tool: q.ToolName, Field: argsField, Recorded: o.groups[g].args, Live: q.Args, Lines: true, Place: normalise.Prompt, Known: names})
+		if !a.Agrees {
+			continue
+		}
+		if f.maybe = append(f.maybe, g); len(f.maybe) > 1 {
+			f.outcome = Ambiguous
+			continue
+		}
+		f.group, f.outcome, f.pairs = g, Hit, a.Pairs
+		for _, of := range toleranceLabels {
+			if a.Needs&of.needs != 0 {
+				f.labels = append(f.labels, of.label)
+			}
+		}
+	}
+	return f
+}
+
+var toleranceLabels = []struct {
+	needs Tolerance
+	label Label
+}{{NeedsRules, ByRule}, {NeedsTokens, ByToken}, {NeedsSpacing, BySpacing}, {NeedsVolatile, ByRenaming}}
 
 // complete fills in what the query leaves out.
 func (q *Query) complete(o *Oracle) {

@@ -78,6 +78,8 @@ type Label string
 const (
 	ByRule            Label = "rule"                // arguments agree after the rules of the tool were applied
 	ByToken           Label = "redacted"            // recorded arguments are redacted; every token was verified against the live value
+	BySpacing         Label = "spacing"             // arguments differ in white space at the ends of lines
+	ByRenaming        Label = "volatile"            // ids, times and the like of the run are others, and one renaming explains all of them
 	ByPosition        Label = "position"            // several entries fit; turn or call id decided
 	BySticky          Label = "sticky"              // all occurrences were served; the last one is repeated
 	ByAny             Label = "any"                 // repeated because all recorded answers are the same
@@ -97,7 +99,7 @@ const (
 func (a *Answer) Match() string {
 	for _, l := range a.Labels {
 		switch l {
-		case ByRule, ByToken, ByPosition, BySticky, ByAny:
+		case ByRule, ByToken, BySpacing, ByRenaming, ByPosition, BySticky, ByAny:
 			return string(l)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // Session is one replay against an oracle: what has been served, and how every call ended. Sessions share nothing. A session is safe
@@ -139,6 +141,7 @@ type state struct {
 	served []bool // by slot: and was answered with it
 	lanes  []laneState
 	groups []groupState
+	names  *normalise.Renaming
 }
 
 type laneState struct {
@@ -157,7 +160,11 @@ type groupState struct {
 }
 
 func newState(o *Oracle) state {
-	return state{oracle: o, used: make([]bool, o.slots), served: make([]bool, o.slots), lanes: make([]laneState, o.lanes), groups: make([]groupState, len(o.groups))}
+	names := o.options.Names
+	if names == nil {
+		names = &normalise.Renaming{}
+	}
+	return state{oracle: o, names: names, used: make([]bool, o.slots), served: make([]bool, o.slots), lanes: make([]laneState, o.lanes), groups: make([]groupState, len(o.groups))}
 }
 
 // answer looks a call up and counts it. An entry that is found counts as used, even one that cannot be served.
@@ -177,15 +184,16 @@ func (s *state) answer(q *Query) Answer {
 	case t == nil:
 		return Answer{Outcome: NoEntry, Index: -1}
 	}
-	g, how, maybe, found := s.oracle.find(t, q)
-	switch found {
+	f := s.oracle.find(t, q, s.names)
+	g := f.group
+	switch f.outcome {
 	case NoEntry:
 		return s.unknown(t, q)
 	case RedactedAmbiguous, Ambiguous:
-		for _, g := range maybe {
+		for _, g := range f.maybe {
 			s.doubt(g, q)
 		}
-		return Answer{Outcome: found, Index: -1}
+		return Answer{Outcome: f.outcome, Index: -1}
 	}
 	slot, labels, outcome := s.take(&s.oracle.groups[g], g, q)
 	switch {
@@ -195,9 +203,16 @@ func (s *state) answer(q *Query) Answer {
 		return Answer{Outcome: outcome, Index: -1}
 	}
 	e := slot[0]
-	if how == ByToken {
-		labels = join(labels, how)
-	} else if e.ArgsHash != q.ArgsHash {
+	s.names.Take(f.pairs)
+	switch {
+	case len(f.labels) > 0:
+		for _, l := range labels {
+			if l != ByRule { // the labels of the search say whether a rule was needed
+				f.labels = join(f.labels, l)
+			}
+		}
+		labels = f.labels
+	case e.ArgsHash != q.ArgsHash:
 		labels = join(labels, ByRule)
 	}
 	a := Answer{Outcome: Hit, Entry: e.Entry, Index: e.index}

@@ -40,6 +40,8 @@ var leaveSession = func(*exec.Cmd) {}
 
 func runAgent(mode string) error {
 	switch mode {
+	case "idle":
+		return nil
 	case "hang", "setsid-hang":
 		signal.Ignore(syscall.SIGTERM)
 		return http.ListenAndServe("127.0.0.1:0", nil)
@@ -290,7 +292,17 @@ func (a *testAgent) ask(messages []chatMessage) (reply chatMessage, finish strin
 }
 
 func (a *testAgent) tool(call chatTool) (string, error) {
-	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && (a.mode == "oracle" || a.mode == "split" || a.mode == "quiet-oracle") {
+	if call.Function.Name == "bash" { // in the mode "both" whatever the oracle says
+		var of struct{ Command string }
+		if err := json.Unmarshal([]byte(call.Function.Arguments), &of); err != nil {
+			return "", err
+		}
+		out, _ := exec.Command("/bin/sh", "-c", of.Command).CombinedOutput()
+		if a.mode != "both" {
+			return string(out), nil
+		}
+	}
+	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && (a.mode == "oracle" || a.mode == "both" || a.mode == "split" || a.mode == "quiet-oracle") {
 		var answer struct {
 			Hit      bool
 			Response string

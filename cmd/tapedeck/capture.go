@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,17 +12,22 @@ import (
 	"math"
 	"net"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/workspace"
 )
 
 // capture is the telemetry of a command that this program runs: received on loopback, redacted, and made into tapes as derive does it.
@@ -37,6 +43,9 @@ type capture struct {
 	listen func(context.Context) (net.Listener, error) // nil: on loopback
 	// environ is the environment of the command, to which the variables of the services are added.
 	environ []string
+	bodies  *agentprofile.Bodies // nil: files that records refer to are not read
+	doctor  *doctor.Receiver     // nil: what the telemetry lacks is not asked
+	ended   func(rerun.Exit)     // nil: nobody waits for the end of the command
 }
 
 // AddTraces implements doctor.Sink.
@@ -103,20 +112,44 @@ func (c *capture) traces() []string {
 	return all[:min(len(all), harness.MaxTraces)]
 }
 
-// release takes in what was held, with what is known of the run on each resource. Where several runs can have come, or a task is named, that
-// is also which traces came together.
-func (c *capture) release(facts *harness.Facts) {
+// release takes in what was held, with what is known of the run on each resource, and with what the workspace
+// held: once, in the trace that says most. Where several runs can have come, or a task is named, that is also
+// which traces came together.
+func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 	c.hold = false
+	trace, some := mainTrace(c.held)
+	if kept != nil && some {
+		facts.Contents = &harness.Contents{TraceID: trace.String(), Files: kept.Files(), Bytes: kept.Bytes()}
+		defer func() { c.add(otlpfile.Document{Signal: otlpfile.SignalTraces, Traces: kept.Spans(trace, time.Now())}) }()
+	}
 	if traces := c.traces(); facts.Task != "" || len(traces) > 1 {
 		facts.Traces = traces
+	}
+	var asides agentprofile.Asides
+	for _, d := range c.held {
+		if d.Signal == otlpfile.SignalTraces {
+			asides.Add(d.Traces)
+		}
 	}
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:
+			if c.doctor != nil {
+				own := ptrace.NewTraces() // the capture redacts in place
+				d.Traces.CopyTo(own)
+				c.doctor.AddTraces(own)
+			}
 			for _, rs := range d.Traces.ResourceSpans().All() {
 				facts.Put(rs.Resource().Attributes())
 			}
 		case otlpfile.SignalLogs:
+			asides.Place(d.Logs)
+			if c.bodies != nil {
+				c.bodies.Resolve(d.Logs)
+			}
+			if c.doctor != nil {
+				c.doctor.AddLogs(d.Logs)
+			}
 			for _, rl := range d.Logs.ResourceLogs().All() {
 				facts.Put(rl.Resource().Attributes())
 			}
@@ -126,14 +159,49 @@ func (c *capture) release(facts *harness.Facts) {
 	c.held = nil
 }
 
+// mainTrace is the trace with most evidence, of several the one whose id comes first.
+func mainTrace(held []otlpfile.Document) (main pcommon.TraceID, some bool) {
+	counts := map[pcommon.TraceID]int{}
+	for _, d := range held {
+		switch d.Signal {
+		case otlpfile.SignalTraces:
+			for _, rs := range d.Traces.ResourceSpans().All() {
+				for _, ss := range rs.ScopeSpans().All() {
+					for _, span := range ss.Spans().All() {
+						if genai.IsEvidence(ss.Scope().Name(), span) {
+							counts[span.TraceID()]++
+						}
+					}
+				}
+			}
+		case otlpfile.SignalLogs:
+			for _, rl := range d.Logs.ResourceLogs().All() {
+				for _, sl := range rl.ScopeLogs().All() {
+					for _, record := range sl.LogRecords().All() {
+						if name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes(), record.Body()); genai.IsEvidenceLog(name, record) {
+							counts[evidence.TraceOfRecord(sl.Scope().Name(), record)]++
+						}
+					}
+				}
+			}
+		}
+	}
+	delete(counts, pcommon.TraceID{})
+	for id, n := range counts {
+		if m := counts[main]; !some || n > m || n == m && bytes.Compare(id[:], main[:]) < 0 {
+			main, some = id, true
+		}
+	}
+	return main, some
+}
+
 // loopback opens a listener for what only this machine may reach.
 func loopback(ctx context.Context) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// run runs a command while its telemetry is received by sink, which may be more than the capture. services has all but the address of the
-// receiver.
-func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
+// run runs a command while its telemetry is received. services has all but the address of the receiver.
+func (c *capture) run(ctx context.Context, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
 	if c.listen == nil {
 		c.listen = loopback
 	}
@@ -147,7 +215,7 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	var refused doctor.Refused
 	go func() {
 		var err error
-		refused, err = doctor.Listen(listening, listener, sink, math.MaxInt)
+		refused, err = doctor.Listen(listening, listener, c, math.MaxInt)
 		done <- err
 	}()
 	defer func() {
@@ -159,7 +227,11 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	if err := finish(&command); err != nil {
 		return exit, err
 	}
-	return rerun.Run(ctx, command)
+	exit, err = rerun.Run(ctx, command)
+	if c.ended != nil && err == nil {
+		c.ended(exit)
+	}
+	return exit, err
 }
 
 // derivationTo is derive for telemetry that was captured.

@@ -455,7 +455,7 @@ type receiver struct {
 	set     *evidence.Set
 	input   inputRedactor
 	audit   *forgeaudit.Stream
-	left    map[string]string // trace ids that gave no tape, and why
+	left    map[string]string // trace ids that hold no run, and the error that says so
 	noTrace int               // spans and records that belong to no trace
 	other   int               // documents of metrics or profiles
 }
@@ -508,17 +508,17 @@ func (in *receiver) see(id pcommon.TraceID) {
 	in.left[id.String()] = "no run in trace " + id.String() + ": no spans of an agent run"
 }
 
-// maxExplained bounds the lines about traces that hold no run.
+// maxExplained bounds lines that say the same of one thing each.
 const maxExplained = 20
 
 // explain says what was read and gave no tape, and why.
 func (in *receiver) explain(stderr io.Writer) {
 	ids := slices.Sorted(maps.Keys(in.left))
-	for _, id := range ids[:min(len(ids), maxExplained)] {
-		say(stderr, "%s", in.left[id])
-	}
-	if n := len(ids) - maxExplained; n > 0 {
-		say(stderr, "no run in %d more traces", n)
+	switch n := len(ids); {
+	case n == 1:
+		say(stderr, "%s", in.left[ids[0]])
+	case n > 1:
+		say(stderr, "no run in %d traces: no spans of an agent run; the first one is %s", n, ids[0])
 	}
 	if in.noTrace > 0 {
 		say(stderr, "%d spans or log records have no trace id and were left out", in.noTrace)

@@ -131,7 +131,7 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 	}
 	undeclared := ""
 	for _, call := range report.Tools {
-		if call.Layer != rerun.LayerLive {
+		if call.Layer != rerun.LayerLive && call.Layer != rerun.LayerUnknown {
 			continue
 		}
 		if !call.Free { // those were counted by the oracle

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/workspace"
 )
 
 // harnessFlags say what record keeps of a run beside its telemetry.
@@ -30,6 +31,7 @@ type harnessFlags struct {
 	golden                  bool
 	rules, envAllow         []string
 	fixtures, workspace     string
+	ignored                 bool
 	instructions, checks    []string
 }
 
@@ -46,13 +48,17 @@ func (f *harnessFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.envAllow, "env-allow", nil, `variables of the environment to keep: names, or beginnings with a "*" behind them (repeatable)`)
 	flags.StringVar(&f.fixtures, "fixtures", "", "keep the digests of the files of this folder, which the run is given")
 	flags.StringArrayVar(&f.instructions, "instructions", nil, "keep the digest of this file, which the agent is given (repeatable)")
-	flags.StringVar(&f.workspace, "workspace", "", "keep which files of this folder the run made, changed and deleted")
+	flags.StringVar(&f.workspace, "workspace", "", "keep what this folder holds before the run, for a replay in a copy of it, and which files the run made, changed and deleted")
+	flags.BoolVar(&f.ignored, "workspace-ignored", false, "keep what git ignores in the folder of --workspace too")
 	flags.StringArrayVar(&f.checks, "check", nil, "run this command of the shell when the agent has ended: whether it ends with 0 is kept (repeatable)")
 }
 
 func (f *harnessFlags) check() error {
-	if f.run < 0 {
+	switch {
+	case f.run < 0:
 		return errors.New("--run must be 1 or more")
+	case f.ignored && f.workspace == "":
+		return errors.New("--workspace-ignored needs --workspace")
 	}
 	texts := [][2]string{{"--task", f.task}, {"--display-name", f.display}, {"--eval-id", f.evalID}, {"--eval-name", f.evalName}, {"--skill", f.skill}}
 	for _, rule := range f.rules {
@@ -71,6 +77,7 @@ type harnessed struct {
 	flags  *harnessFlags
 	facts  harness.Facts
 	before *harness.Listing // of the workspace
+	kept   *workspace.Kept  // what it held; nil where nothing is kept
 	output string           // the deck, which is none of the files of a task
 	stderr io.Writer
 }
@@ -101,6 +108,16 @@ func (f *harnessFlags) begin(ctx context.Context, deck string, stderr io.Writer)
 		if h.before, err = harness.List(ctx, f.workspace, harness.DefaultLimits, h.output); err != nil {
 			return nil, fmt.Errorf("--workspace %s: %w", f.workspace, err)
 		}
+		h.kept, err = workspace.Take(ctx, f.workspace, workspace.Options{Limits: workspace.DefaultLimits, Ignored: f.ignored, Outputs: []string{h.output}})
+		switch {
+		case errors.Is(err, workspace.ErrTooMuch):
+			h.facts.ContentsLost = err.Error()
+			say(stderr, "--workspace: its contents are not kept, and a replay makes no copy of it: %v", err)
+		case err != nil:
+			return nil, fmt.Errorf("--workspace %s: %w", f.workspace, err)
+		default:
+			h.sayLeftOut("--workspace: of the contents", h.kept)
+		}
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -116,7 +133,7 @@ func (f *harnessFlags) begin(ctx context.Context, deck string, stderr io.Writer)
 	return h, nil
 }
 
-func (h *harnessed) sayLeftOut(flag string, l *harness.Listing) {
+func (h *harnessed) sayLeftOut(flag string, l fmt.Stringer) {
 	if left := l.String(); left != "" {
 		say(h.stderr, "%s: left out: %s", flag, left)
 	}

@@ -4,13 +4,16 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // matchFlags say how calls are matched with entries.
@@ -27,13 +30,13 @@ func (f *matchFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.from.Live, "live", nil, "let calls of this tool go live (repeatable)")
 	flags.StringArrayVar(&f.from.ReadThrough, "read-through", nil, "let calls of this tool go live where no answer is recorded (repeatable)")
 	flags.StringArrayVar(&f.from.Refused, "refuse", nil, "refuse all calls of this tool (repeatable)")
-	flags.StringVar(&f.keyFile, "redaction-key-file", "", "the key of the redaction, to find live values behind redacted arguments")
+	flags.StringVar(&f.keyFile, "redaction-key-file", "", "the key of the redaction, to find live values behind redacted ones; without it $"+keyVariable)
 	flags.StringVar(&f.keyScope, "redaction-key-scope", "", "the scope of that key")
 }
 
 // hint says what would help against an outcome, where a flag does.
 func (f *matchFlags) hint(o oracle.Outcome) string {
-	if o == oracle.RedactedAmbiguous && f.keyFile == "" {
+	if o == oracle.RedactedAmbiguous && f.keyFile == "" && secretenv.Get(keyVariable) == "" {
 		return "; --redaction-key-file, with the key of the tokens on the tape, finds the answer of a live value"
 	}
 	return ""
@@ -45,13 +48,30 @@ func (f *matchFlags) options() (oracle.Options, error) {
 		return oracle.Options{}, err
 	}
 	o := oracle.Options{Rules: rules}
-	if f.keyScope != "" && f.keyFile == "" {
-		return oracle.Options{}, errors.New("--redaction-key-scope needs --redaction-key-file")
-	}
-	if f.keyFile != "" {
+	text := secretenv.Get(keyVariable)
+	switch {
+	case f.keyFile != "":
 		if o.Verifier, err = redactionVerifier(f.keyFile, f.keyScope); err != nil {
 			return oracle.Options{}, fmt.Errorf("--redaction-key-file: %w", err)
 		}
+	case text != "":
+		key, err := redact.ParseKey([]byte(text), f.keyScope)
+		if err != nil {
+			return oracle.Options{}, fmt.Errorf("%w (environment variable %s)", err, keyVariable)
+		}
+		o.Verifier = key
+	case f.keyScope != "":
+		return oracle.Options{}, fmt.Errorf("--redaction-key-scope needs --redaction-key-file or $%s", keyVariable)
 	}
 	return o, nil
 }
+
+// volatileOf finds what differs from run to run although nothing differs, in what programs write; nil with --exact.
+func volatileOf(t *tape.Tape, exact bool) *normalise.Volatile {
+	if exact {
+		return nil
+	}
+	return &normalise.Volatile{From: t.Run.StartedAt, To: t.Run.EndedAt}
+}
+
+const exactUsage = "take no ids, times and the like for equal that differ from run to run"

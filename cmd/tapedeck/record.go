@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/doctor"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -27,6 +27,7 @@ type recordFlags struct {
 	env            envFlags
 	sign           signFlag
 	to, tenant     string
+	tee            bool
 	timeout, grace time.Duration
 }
 
@@ -47,6 +48,10 @@ What no span can hold is kept when it is asked for: what the run is part of (--t
 --eval-id, …), digests of the files that it is given and of those that it makes,
 variables of the environment, and whether a check of the outcome passes.
 
+An agent without telemetry is recorded with --tee: its model calls pass through this
+program, on loopback, to where they go without it, and the tapes are made of what
+passed and of nothing else.
+
 The output of the command goes to stderr. One line of JSON per tape goes to stdout.
 The exit code is 0 if the command ended with 0 and tapes were written, 1 if it did
 not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
@@ -62,6 +67,7 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
 	f.sign.add(cmd)
+	cmd.Flags().BoolVar(&f.tee, "tee", false, "lead model calls through this program, on loopback, and make the tapes of what passes: for agents without telemetry")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long; 0 waits for ever")
 	cmd.Flags().DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	f.harnessFlags.add(cmd)
@@ -70,22 +76,23 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 	return cmd
 }
 
-// advised is a capture that also says what the telemetry lacks.
-type advised struct {
-	*capture
-	doctor *doctor.Receiver
-}
-
-func (a *advised) AddTraces(td ptrace.Traces) {
-	own := ptrace.NewTraces() // the capture redacts in place
-	td.CopyTo(own)
-	a.doctor.AddTraces(own)
-	a.capture.AddTraces(td)
-}
-
-func (a *advised) AddLogs(ld plog.Logs) {
-	a.doctor.AddLogs(ld)
-	a.capture.AddLogs(ld)
+// observe runs the command and takes in its telemetry, or with --tee its model calls. dir is a folder that is
+// removed when the command has ended.
+func (f *recordFlags) observe(ctx context.Context, c *capture, command rerun.Command, dir string, stderr io.Writer) (agent launched, exit rerun.Exit, err error) {
+	if f.tee {
+		t, err := openTee(ctx, c.environ, command.Argv)
+		if err != nil {
+			return agent, exit, err
+		}
+		exit, err = t.run(ctx, c, command, dir, stderr)
+		return agent, exit, err
+	}
+	exit, err = c.run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {
+		agent, err = prepareRecorded(command, c.environ, dir, stderr)
+		c.doctor.Told(agent.given(command.Env))
+		return err
+	})
+	return agent, exit, err
 }
 
 func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f recordFlags, argv []string) (err error) {
@@ -133,14 +140,24 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		say(stderr, "the command does not get %s, which open the deck; --env NAME passes one on", strings.Join(withheld, ", "))
 	}
 	sayIfSeen(stderr)
-	c := &advised{&capture{in: newReceiver(nil, redactor), hold: true, environ: environ}, doctor.NewReceiver()}
-	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace}
-	exit, err := c.run(ctx, c, command, rerun.Services{}, func(*rerun.Command) error { return nil })
+	dir, err := os.MkdirTemp("", "tapedeck-record-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	bodies, err := agentprofile.OpenBodies(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bodies.Close()) }()
+	c := &capture{in: newReceiver(nil, redactor), hold: true, environ: environ, bodies: bodies, doctor: doctor.NewReceiver(), ended: func(exit rerun.Exit) { sayExit(stderr, exit) }}
+	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace, Detached: func(names []string) { sayDetached(stderr, names) }}
+	agent, exit, err := f.observe(ctx, c, command, dir, stderr)
 	if err != nil {
 		return err
 	}
 	passed := known.end(ctx, environ, f.timeout, f.grace)
-	c.release(&known.facts)
+	c.release(&known.facts, known.kept)
 	if c.err != nil {
 		return c.err
 	}
@@ -148,7 +165,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := w.write(ctx, d, c.in); err != nil {
 		return err
 	}
-	if c.items > 0 {
+	if c.items > 0 && !f.tee { // there is nothing to set
 		if advice := c.doctor.Diagnose(); !advice.Healthy() {
 			if _, err := stderr.Write(reportText(advice, false)); err != nil {
 				return err
@@ -156,15 +173,15 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		}
 	}
 	switch {
+	case c.items == 0 && f.tee:
+		return errors.New("nothing was written: no model call passed. The command has to ask its models where the variables say that --tee sets, by a protocol that is known: see docs/replay.md")
+	case c.items == 0 && agent.Name != "":
+		return fmt.Errorf("nothing was written: no telemetry came of %s%s", agent.Name, agent.why())
 	case c.items == 0:
 		return errors.New("nothing was written: no telemetry came. The command has to export spans by OTLP to $OTEL_EXPORTER_OTLP_ENDPOINT, which record sets, " +
 			"and to flush them before it ends: an SDK with an OTLP exporter, and the instrumentation of its framework. See docs/first-tape.md")
 	case w.written == 0:
 		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", c.items)
-	case exit.TimedOut:
-		say(stderr, "the command did not end in time and was stopped")
-	case exit.Code != 0:
-		say(stderr, "the command ended with code %d", exit.Code)
 	}
 	if w.written == 1 {
 		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.last), f.to)
@@ -175,4 +192,19 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// sayExit says how a command ended, where it failed. It is the first line of what record says at the end.
+func sayExit(stderr io.Writer, exit rerun.Exit) {
+	switch {
+	case exit.TimedOut:
+		say(stderr, "the command did not end in time and was stopped")
+	case exit.Code != 0:
+		say(stderr, "the command ended with code %d", exit.Code)
+	}
+}
+
+// sayDetached names the programs that a command left behind, and that were ended.
+func sayDetached(stderr io.Writer, names []string) {
+	say(stderr, "the command left %d processes behind, which were ended: %s", len(names), strings.Join(names, ", "))
 }

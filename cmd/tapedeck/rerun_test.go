@@ -154,7 +154,7 @@ func TestARecordedAgentIsReplayedOffline(t *testing.T) {
 	said(map[string][]string{md: {"## Replay: diverged", "**fail** | no tool ran live"}, html: {`<span class="bad">diverged</span>`, "the runs part here"}, junit: {`failures="5" errors="0"`}})
 	// What could not be done is said in all forms too, and there is no run to show.
 	t.Setenv(stockVariable, "")
-	if code, r := replayed(t, "silent", append([]string{url, "--input", "stdin"}, files...)...); code != exitFailed || r.Verdict != rerun.NotDone {
+	if code, r := replayed(t, "idle", append([]string{url, "--input", "stdin"}, files...)...); code != exitFailed || r.Verdict != rerun.NotDone {
 		t.Errorf("code %d: %+v", code, r)
 	}
 	said(map[string][]string{md: {"## Replay: not done"}, html: {`<span class="bad">not done</span>`, "no run came"}, junit: {`failures="0"`}})
@@ -205,7 +205,7 @@ func TestTheFirstMissDecides(t *testing.T) {
 	url := recordedAgent(t)
 	junit := filepath.Join(t.TempDir(), "r.xml")
 	code, r := replayed(t, "silent", url, "--input", "stdin", "--template", "{{user_message}} And why?", "--junit", junit)
-	if code != exitPartial || r.Verdict != rerun.Diverged || failed(r) != "the command ended; telemetry came; model calls were recorded; recorded model calls were asked for" {
+	if code != exitPartial || r.Verdict != rerun.Diverged || failed(r) != "the command ended; model calls were recorded; recorded model calls were asked for; the events are those of the recording" {
 		t.Errorf("it ended: code %d: %s", code, failed(r))
 	}
 	if report := readAll(t, junit); !strings.Contains(report, `failures="4" errors="0"`) {
@@ -239,8 +239,8 @@ func TestAServerIsAskedAndStopped(t *testing.T) {
 
 func TestWhatCouldNotBeReplayedIsNotCalledADivergence(t *testing.T) {
 	url := recordedAgent(t)
-	if code, r := replayed(t, "silent", url, "--input", "stdin"); code != exitFailed || !strings.Contains(failed(r), "telemetry came") {
-		t.Errorf("silent: code %d: %+v", code, r)
+	if code, r := replayed(t, "idle", url, "--input", "stdin"); code != exitFailed || !strings.Contains(failed(r), "telemetry came") {
+		t.Errorf("idle: code %d: %+v", code, r)
 	}
 	if code, r := replayed(t, "hang", url, "--timeout", "200ms", "--grace", "100ms"); code != exitFailed || !r.Exit.TimedOut {
 		t.Errorf("hang: code %d: %+v", code, r)

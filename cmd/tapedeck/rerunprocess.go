@@ -16,8 +16,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
+	"github.com/tapedeck/tapedeck/internal/modeltap"
+	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
@@ -26,6 +31,7 @@ import (
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // lockedWriter lets a command write from both its outputs beside this program.
@@ -94,12 +100,26 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.rules = model.Rules
+	if options.Verifier == nil {
+		key, err := r.f.redactionFlags.key() // of the tokens of the replay
+		if err != nil {
+			return err
+		}
+		if key != nil && key.ID() == r.source.Redaction.KeyID {
+			options.Verifier, model.Verifier = key, key
+		}
+	}
+	r.rules, r.renaming, r.mask = model.Rules, &normalise.Renaming{}, model.Mask
+	if r.upstream == nil { // else a real model says what it says
+		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
+	}
+	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.renaming, r.served
+	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
 		return err
 	}
-	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream})
+	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream, Speed: r.f.speed()})
 	if len(r.tapes()) > 1 {
 		options.Prefers = ofItsRun(r.tapes(), stub)
 	}
@@ -122,10 +142,10 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		r.policies.Override.Served(a)
 	}
 	r.services = &services{
-		localOnly: true, stderr: r.stderr,
+		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
 		model: stub,
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
@@ -134,6 +154,20 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		}),
 	}
 	return r.elsewhere(r.services, asked)
+}
+
+// served reports that a call was answered from the recording, under the name that the model knows or that of its server.
+func (r *rerunning) served(tool, argsHash string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, layer := range []rerun.Layer{rerun.LayerOracle, rerun.LayerMCP} {
+		if slices.ContainsFunc(r.asked[layer], func(a rerun.Asked) bool {
+			return a.ArgsHash == argsHash && (strings.HasSuffix(tool, a.Tool) || strings.HasSuffix(a.Tool, tool))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // serve answers on an address that the command reaches, until stop is called.
@@ -185,8 +219,22 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
+	bodies, err := agentprofile.OpenBodies(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, bodies.Close()) }()
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID, hold: true, bodies: bodies}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
+	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
+		return nil, nil, err
+	}
+	var folder *watchedFolder
+	if r.copy == nil {
+		folder = watchFolder(r.workDir)
+	} else {
+		defer func() { err = errors.Join(err, r.copy.Close()) }()
+	}
 	turns := [][]string{texts} // a server is asked one after the other
 	if !r.input.Server() {
 		turns = nil
@@ -199,9 +247,28 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if turn, err = r.turn(ctx, c, hooks, dir, texts, headers); err != nil {
 			return nil, nil, err
 		}
+		if turn.seen != nil {
+			if report.Evidence == nil {
+				report.Evidence = &rerun.Evidence{}
+			}
+			report.Evidence.Add(*turn.seen, r.mask)
+		}
 		if turn.exit.Code != 0 && !turn.exit.Stopped || turn.exit.TimedOut {
 			break
 		}
+	}
+	c.release(&harness.Facts{}, nil)
+	if c.err != nil {
+		return nil, nil, c.err
+	}
+	if report.Evidence != nil && folder != nil {
+		folder.changed(report.Evidence)
+	}
+	if r.copy != nil {
+		if report.Evidence == nil {
+			report.Evidence = &rerun.Evidence{Programs: []rerun.Started{}, NotWatched: "the command ran in no namespace"}
+		}
+		r.copy.Changed(ctx, report.Evidence)
 	}
 	turn.audit.into(c)
 	r.said = turn.answer
@@ -210,10 +277,19 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
 		}
+		report.Freeze = r.f.freeze
 	}
-	tapes, err := r.derive(ctx, d, c)
-	if err != nil {
-		return nil, nil, err
+	var tapes []*tape.Tape
+	if !madeByTee(r.source) { // else like is compared with like
+		if tapes, err = r.derive(ctx, d, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(tapes) == 0 {
+		if tapes, err = r.seen(ctx, d, redactor); err != nil {
+			return nil, nil, err
+		}
+		report.Seen = len(tapes) > 0
 	}
 	var redact func(string) string
 	if redactor != nil {
@@ -233,7 +309,11 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 }
 
 func (r *rerunning) hooks(oracleURL string) preload.Config {
-	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	c := preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	if r.f.freeze {
+		c.Freeze = &preload.Freeze{Offset: time.Until(r.source.Run.StartedAt), Seed: r.source.Run.RunID}
+	}
+	return c
 }
 
 // turned is what came of the command.
@@ -241,6 +321,7 @@ type turned struct {
 	exit    rerun.Exit
 	answer  *string // nil: it was not asked for
 	network rerun.Shutting
+	seen    *lockdown.Seen // nil: nobody looked
 	request string
 	reply   *string // of a server
 	audit   *auditTap
@@ -262,13 +343,21 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	if err := r.input.Give(&command, text, dir); err != nil {
 		return out, err
 	}
+	if r.copy != nil {
+		if err := r.copy.Put(&command, rerun.Shut(r.f.shut)); err != nil {
+			return out, err
+		}
+	}
 	network, err := rerun.OpenNetwork(ctx, rerun.Shut(r.f.shut), r.f.requireLockdown, r.proxy, &command)
+	if err != nil && r.copy != nil {
+		err = fmt.Errorf("the copy of the workspace cannot be put in its place: %w; --lockdown off runs the command in it all the same, with files outside of it in reach", err)
+	}
 	if err != nil {
 		return out, err
 	}
 	defer func() {
 		err = errors.Join(err, network.Close())
-		out.network = network.Shutting
+		out.network, out.seen = network.Shutting, network.Seen
 	}()
 	if network.Shut == rerun.ShutProxy {
 		say(r.stderr, "the network is not shut: %s", network.Promise)
@@ -308,8 +397,11 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	hooks.OracleURL, c.listen = address, network.Listen
 	all, standIns := r.addresses(address, network.Address), []rerun.Variable(nil)
 	c.environ, standIns, r.withheld = r.environment(all)
-	out.exit, err = c.run(ctx, c, command, all, func(command *rerun.Command) error {
+	out.exit, err = c.run(ctx, command, all, func(command *rerun.Command) error {
 		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.input.Variables(text), r.f.forge.variables(), r.variables))
+		if _, err := launch(command, c.environ, r.places(dir), &network.Shut); err != nil {
+			return err
+		}
 		if r.f.preload {
 			command.Env = hooks.Environ(command.Env)
 		}
@@ -332,12 +424,21 @@ func (r *rerunning) addresses(all, proxy string) rerun.Services {
 // get, and the names of that. What is set for it all the same is not named.
 func (r *rerunning) environment(s rerun.Services) (passed []string, standIns []rerun.Variable, withheld []string) {
 	environ := secretenv.Environ()
-	passed, withheld = r.f.env.pass.Replay(environ)
+	choice := r.f.env.pass
+	if agent, ok := agentprofile.Find(r.argv); ok {
+		choice.OfProgram = agent.Passed
+	}
+	passed, withheld = choice.Replay(environ)
 	for _, v := range slices.Concat(s.Variables(), r.input.Variables(""), r.f.forge.variables(), r.variables) {
 		begin, some := strings.CutSuffix(v.Name, "*")
 		withheld = slices.DeleteFunc(withheld, func(name string) bool { return name == v.Name || some && strings.HasPrefix(name, begin) })
 	}
 	return passed, s.StandIns(environ, withheld), withheld
+}
+
+// places are what the settings of a known program refer to.
+func (r *rerunning) places(dir string) agentprofile.Places {
+	return agentprofile.Places{Dir: dir, ModelName: r.source.Config.Model}
 }
 
 func (r *rerunning) printEnv() error {

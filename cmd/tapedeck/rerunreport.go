@@ -112,7 +112,15 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 && len(r.family) == 0 {
 		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
 	}
-	pairs, err := rerun.Pair(r.tapes(), tapes, compare.Options{Level: r.level, Rules: r.rules, Ignore: r.policies.Ignored()})
+	recorded, ignored := r.tapes(), r.policies.Ignored()
+	for i, t := range recorded {
+		if report.Seen && !madeByTee(t) { // to the recording belongs what no model was shown
+			recorded[i], ignored = rerun.AsShown(t), append(slices.Clone(ignored), rerun.NotShown...)
+		}
+	}
+	options := compare.Options{Level: r.level, Rules: r.rules, Ignore: ignored}
+	as := &rerun.Reconciler{Normal: r.normal, Names: r.renaming, Served: r.served}
+	pairs, err := rerun.Pair(recorded, tapes, options, as)
 	if err != nil {
 		return nil, err
 	}
@@ -131,17 +139,26 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 		report.MCP = &m.MCP
 	}
 	report.Policies = r.policies
-	layers := func(t *tape.Tape) []rerun.ToolCall {
-		return rerun.Layers(t, r.asked, func(tool string) bool {
+	var layered error
+	layers := func(source, t *tape.Tape) []rerun.ToolCall {
+		tools := rerun.Layers(t, r.asked, func(tool string) bool {
 			return slices.Contains(r.f.allowLive, "*") || slices.Contains(r.f.allowLive, tool)
 		}, r.f.forkAt)
+		if report.Copy != nil {
+			layered = errors.Join(layered, report.Copy.InCopy(source, t, tools, options, as))
+		}
+		return tools
+	}
+	if r.copy != nil && len(tapes) > 0 {
+		copied := r.copy.Copied
+		report.Copy = &copied
 	}
 	if r.all {
 		replayed = report.JudgeRuns(r.tapes(), pairs, layers)
 	} else {
 		i := slices.Index(r.tapes(), r.source)
-		if replayed, report.Comparison = pairs.Replayed[i], pairs.Comparisons[i]; replayed != nil {
-			report.Replayed, report.Tools = replayed.Run.RunID, layers(replayed)
+		if replayed, report.Comparison, report.Tolerated = pairs.Replayed[i], pairs.Comparisons[i], pairs.Tolerated[i]; replayed != nil {
+			report.Replayed, report.Tools = replayed.Run.RunID, layers(recorded[i], replayed)
 		}
 		if len(r.family) > 0 {
 			report.Served = r.runIDs()
@@ -157,7 +174,7 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	if report.Verdict != rerun.AsRecorded { // it can be for want of one
 		report.Withheld = r.withheld
 	}
-	return replayed, nil
+	return replayed, layered
 }
 
 // reportFile is a file with a report in one form; no name is no file.

@@ -46,6 +46,7 @@ type serveFlags struct {
 	calls     int
 	age       time.Duration
 	match     matchFlags
+	exact     bool
 }
 
 func newServe() *cobra.Command {
@@ -61,10 +62,11 @@ Every replay_run_id is a session of the oracle of its own. docs/oracle.md descri
 its protocol, and the server itself does at /openapi.json.
 
 The model stub speaks the protocols of OpenAI (chat completions, responses),
-Anthropic (messages) and Gemini (generateContent), whole and streamed: set the base
-URL of the SDK to the address of the server, with /v1 behind it for OpenAI. It
-answers a request whose conversation is recorded. docs/replay.md says what counts,
-and what of an answer is made up.
+Anthropic (messages), Gemini (generateContent), Bedrock (Converse), Ollama, Cohere,
+Mistral and OpenRouter, whole and streamed: set the base URL of the SDK to the
+address of the server, with /v1 behind it for OpenAI. It answers a request whose
+conversation is recorded. docs/replay.md says what counts, and what of an answer is
+made up.
 
 The MCP server lists the recorded tool definitions at /mcp, those of one recorded
 server at /mcp/SERVER. With --stdio it speaks on stdin and stdout instead, for
@@ -112,6 +114,7 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 	flags.IntVar(&f.sessions, "max-sessions", oraclehttp.DefaultMaxSessions, "refuse more sessions at once")
 	flags.IntVar(&f.calls, "max-calls", oracle.DefaultMaxCalls, "refuse more calls of one session")
 	flags.DurationVar(&f.age, "session-age", oraclehttp.DefaultSessionAge, "close sessions that have been without requests for this long")
+	flags.BoolVar(&f.exact, "exact", false, "with --model: "+exactUsage)
 	f.match.add(cmd)
 	return cmd
 }

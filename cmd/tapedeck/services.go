@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
@@ -31,6 +32,7 @@ type services struct {
 	localOnly bool
 	oracle    *oraclehttp.Handler // nil: none
 	model     *modelstub.Handler  // nil: none
+	tap       *modeltap.Tap       // keeps what the model is asked; nil: nothing is kept
 	mcp       *mcpserver.Handler  // nil: none
 	// oracleElsewhere answers in place of the oracle of this process; nil: nothing.
 	oracleElsewhere *rerun.Endpoint
@@ -156,8 +158,9 @@ func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehtt
 	if err != nil {
 		return nil, err
 	}
+	o.Volatile = volatileOf(l.Tape, f.exact)
 	s.model = modelstub.NewHandler(modelstub.Config{
-		Stub: modelstub.New(l.Tape, o), Token: config.Token, MaxSessions: config.MaxSessions,
+		Stub: modelstub.New(l.Tape, o), Token: config.Token, MaxSessions: config.MaxSessions, Speed: config.Speed,
 		Answered: func(session string, a *modelstub.Answer) {
 			if a.Outcome.Served() {
 				return
@@ -177,7 +180,11 @@ func nearest(d *modelstub.Difference) string {
 	if d == nil {
 		return ""
 	}
-	return fmt.Sprintf(": differs from event %d at %s: recorded %q, live %q", d.Seq, d.Place, d.Recorded, d.Live)
+	text := fmt.Sprintf(": differs from event %d at %s: recorded %q, live %q", d.Seq, d.Place, d.Recorded, d.Live)
+	if len(d.Rules) > 0 {
+		text += "; rules that make them equal:\n  " + strings.Join(d.Rules, "\n  ")
+	}
+	return text
 }
 
 // Close lets what waits answer at once.
@@ -211,6 +218,8 @@ func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if oraclehttp.Authorised(w, r, s.token) {
 			s.mcp.ServeHTTP(w, r)
 		}
+	case s.model != nil && s.tap != nil:
+		s.tap.Handler(s.model, "").ServeHTTP(w, r)
 	case s.model != nil:
 		s.model.ServeHTTP(w, r)
 	case s.oracle != nil:

@@ -41,8 +41,8 @@ func NewFactory() confmap.ConverterFactory {
 
 type converter struct{ logger *zap.Logger }
 
-// Convert refuses pipelines that would refuse everything or lose what they acknowledge, and warns of those that
-// work worse than their author thinks.
+// Convert refuses pipelines that would refuse everything or lose what they acknowledge, and warns of those
+// that work worse than their author thinks.
 func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 	s := read(conf)
 	var errs []error

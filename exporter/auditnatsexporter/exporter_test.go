@@ -288,7 +288,8 @@ func TestSignaturesHoldAtTheReceivingEnd(t *testing.T) {
 	require.Greater(t, verified, 100)
 }
 
-// TestTheStreamOfAProcessReachesItsSubject takes what two real agents wrote from a pipe to the stream, as tapedeck audit does.
+// TestTheStreamOfAProcessReachesItsSubject takes what two real agents wrote from a pipe to the stream, as
+// tapedeck audit does.
 func TestTheStreamOfAProcessReachesItsSubject(t *testing.T) {
 	b := newBroker(t, nil)
 	b.stream(nil)

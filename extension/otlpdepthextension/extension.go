@@ -22,7 +22,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 )
 
-// depth stands between the server of a receiver, which has authenticated the sender, decompressed the body and bounds it, and the handler that decodes.
+// depth stands between the server of a receiver, which has authenticated the sender, decompressed the body
+// and bounds it, and the handler that decodes.
 type depth struct {
 	telemetry *metadata.TelemetryBuilder
 }

@@ -37,7 +37,8 @@ func nested(levels int) string {
 	return open + strings.Repeat(`{"arrayValue":{"values":[`, levels) + `{"stringValue":"x"}` + strings.Repeat(`]}}`, levels) + closed
 }
 
-// The server is the one of the OTLP receiver; what stands behind it decodes as the receiver does, and may not see what is refused.
+// The server is the one of the OTLP receiver; what stands behind it decodes as the receiver does, and may not
+// see what is refused.
 func TestRequestsThatNestTooDeepAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	telemetry := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, telemetry.Shutdown(context.WithoutCancel(t.Context()))) })

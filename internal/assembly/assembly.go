@@ -131,8 +131,8 @@ type Emission struct {
 }
 
 // Idle tells, during a call of EmitFunc, that nothing is left to do in it but to wait for others. Another
-// emission may take its worker then. It may be called more than once; after the call it does nothing. Emissions
-// of one batch are idle together.
+// emission may take its worker then. It may be called more than once; after the call it does nothing.
+// Emissions of one batch are idle together.
 func (e *Emission) Idle() { e.idle() }
 
 // EmitFunc passes one emission on. Nil releases the evidence. A permanent error (consumererror) drops it. After any other error EmitFunc is

@@ -50,7 +50,8 @@ type emitQueue struct {
 	mu           sync.Mutex
 	wake         *sync.Cond
 	small, large sizeClass
-	// busy are the keys in a size class or with a worker, and the emissions that wait behind them; mostly nil.
+	// busy are the keys in a size class or with a worker, and the emissions that wait behind them; mostly
+	// nil.
 	busy     map[runKey]*behind
 	waiting  int64             // bytes in memory of the emissions that no worker has
 	flows    map[flowKey]*flow // of the emissions in the queue, those in flight included

@@ -535,44 +535,6 @@ func TestARunDoesNotWaitBecauseOfWhatItSharedACallWith(t *testing.T) {
 	})
 }
 
-// Processes that are killed while batches are in flight make suspects of many runs, which are tried one by one.
-// None is lost, and a run that comes then does not wait for them.
-func TestAKillWithBatchesInFlightLosesNoneAndDelaysNoOther(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := &slow{gate: make(chan struct{})}
-		o := batched(s)
-		l := begin(t, o, t.TempDir(), spool.Options{})
-		l.admit(together("a", 0, 600, orphan))
-		pass(2 * idle)
-		for range 2 {
-			l = begin(t, o, l.crash(), spool.Options{})
-			pass(idle)
-		}
-		l.admit(of("b", 1, whole...))
-		pass(2 * quiet)
-		if st := l.Stats(); st.Parked == 0 || st.Waiting != 601 {
-			t.Errorf("%+v", st)
-		}
-		s.let(o.EmitConcurrency + 2)
-		// Calls that were under way when it came hold a batch each.
-		if n := position(t, s, keyOf("b", 1)); n > (o.EmitConcurrency+1)*maxBatch {
-			t.Errorf("%d emissions went out before it", n)
-		}
-		close(s.gate)
-		pass(4 * o.MaxBackoff)
-		out := map[Key]bool{}
-		for _, call := range s.taken() {
-			for _, k := range call {
-				out[k] = true
-			}
-		}
-		if st := l.Stats(); st.Held != 0 || st.Parked != 0 || len(out) != 601 {
-			t.Errorf("%d went out, %+v", len(out), st)
-		}
-		l.park()
-	})
-}
-
 // TestATraceThatWaitsTakesLittleMemory measures the heap behind a next component that takes nothing.
 func TestATraceThatWaitsTakesLittleMemory(t *testing.T) {
 	heap := func() int64 {

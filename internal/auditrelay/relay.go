@@ -32,8 +32,8 @@ import (
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 
-// Bounds: bytes of a line, of all lines that wait, and of one request to the collector; lines of one request; connections
-// at once.
+// Bounds: bytes of a line, of all lines that wait, and of one request to the collector; lines of one request;
+// connections at once.
 const (
 	MaxLine      = 1 << 20
 	maxWaiting   = 64 << 20
@@ -54,7 +54,8 @@ type Config struct {
 	ReplayRunID string
 	// Drain is how long what waits is still offered when the input has ended.
 	Drain time.Duration
-	// Problem is told why a request failed that will be tried again, once for each outage, and what was lost. Required.
+	// Problem is told why a request failed that will be tried again, once for each outage, and what was lost.
+	// Required.
 	Problem func(error)
 }
 

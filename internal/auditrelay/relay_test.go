@@ -331,7 +331,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// full waits until a relay has no room for another record like this one. It reports whether that came before an end.
+// full waits until a relay has no room for another record like this one. It reports whether that came before
+// an end.
 func (r *Relay) full(record string, ended *atomic.Bool) bool {
 	for !ended.Load() {
 		size := line{text: []byte(record)}.size()

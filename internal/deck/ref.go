@@ -126,10 +126,12 @@ func joinURL(u *url.URL, key string) string {
 // digits are in the layout, and eight are what people copy.
 const minIDPrefix = 8
 
-// Find returns the tapes of the newest complete generations. id is a trace id, a run id (<trace id>-<root span id>) or a short form of one: the first eight or
-// more digits of the trace id, with or without the first digits of the root span id behind a dash. Before it can stand the tenant and a slash, and before that
-// the area, as Ref.Qualified has them: where several have one id, only that tells them apart. All areas are searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins
-// several traces is an *AmbiguousError; an id without a complete tape is ErrNotFound, and what is no id ErrBadKey.
+// Find returns the tapes of the newest complete generations. id is a trace id, a run id (<trace id>-<root
+// span id>) or a short form of one: the first eight or more digits of the trace id, with or without the first
+// digits of the root span id behind a dash. Before it can stand the tenant and a slash, and before that the
+// area, as Ref.Qualified has them: where several have one id, only that tells them apart. All areas are
+// searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins several
+// traces is an *AmbiguousError; an id without a complete tape is ErrNotFound, and what is no id ErrBadKey.
 func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 	of, plain := qualifier(strings.TrimSpace(id))
 	trace, root, isRun := strings.Cut(strings.ToLower(plain), "-")
@@ -203,7 +205,8 @@ func (p Location) in(of string) bool {
 	return p.Of(tenant) && (before == "" || strings.HasSuffix("/"+folder, "/"+before))
 }
 
-// Qualified is the id of a run with its area and tenant, which tells it from runs of other tenants with the same id. Find knows it.
+// Qualified is the id of a run with its area and tenant, which tells it from runs of other tenants with the
+// same id. Find knows it.
 func (r Ref) Qualified() string {
 	return strings.TrimSuffix(r.Location.Prefix(), "/"+r.Location.TraceID[:2]+"/"+r.Location.TraceID) + "/" + r.RunID()
 }

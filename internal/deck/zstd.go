@@ -73,8 +73,9 @@ const (
 
 var errTooLarge = fmt.Errorf("unpacks to more than %d bytes", MaxObjectBytes)
 
-// decompress refuses more than MaxObjectBytes. It takes the memory for the content once, when it is known how much that is: a frame of a few bytes
-// may claim or hold any amount. What a frame does not say, or what is hard to believe, is counted first, in the memory of a window.
+// decompress refuses more than MaxObjectBytes. It takes the memory for the content once, when it is known how
+// much that is: a frame of a few bytes may claim or hold any amount. What a frame does not say, or what is
+// hard to believe, is counted first, in the memory of a window.
 func decompress(stored []byte) ([]byte, error) {
 	var h zstd.Header
 	size := int64(-1)

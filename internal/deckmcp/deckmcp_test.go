@@ -284,7 +284,8 @@ func TestRunsOfTwoTenantsWithOneIDAreReached(t *testing.T) {
 	})
 }
 
-// Answers of a run with what redaction should have replaced begin with a line that says so, outside of what was recorded.
+// Answers of a run with what redaction should have replaced begin with a line that says so, outside of what
+// was recorded.
 func TestAnswersOfARunWithSecretsSaySo(t *testing.T) {
 	clean, dirty := made("acme", 1, tape.StatusOK), made("acme", 2, tape.StatusOK)
 	text := "mail jane.doe@corp-mail.com"

@@ -62,6 +62,15 @@ func contentSwitch(e *Diagnosis, d *genai.Dialect) string {
 	if d == nil {
 		return "record content with a dialect of docs/dialects.md"
 	}
+	all, others := e.given.covers(d)
+	switch {
+	case len(others) > 0:
+		return "the agent was started with " + strings.Join(others, ", ") + ", which turns content off: leave it out"
+	case all && e.given.Lacks != "":
+		return "no setting: " + e.given.Lacks
+	case all:
+		return "no setting is missing: content was switched on, and " + d.Name + " does not record this"
+	}
 	fix := d.Switch
 	if fix == "" {
 		fix = "see docs/dialects.md"
@@ -77,14 +86,17 @@ func contentSwitch(e *Diagnosis, d *genai.Dialect) string {
 // cuts names, by dialect, the limit of a producer that cuts values itself.
 var cuts = map[string]string{
 	"forge":       "Forge cuts each attribute at 4 KiB, no setting; give derive its audit stream beside the spans",
-	"claude-code": "CLAUDE_CODE_OTEL_CONTENT_MAX_LENGTH, whole requests with OTEL_LOG_RAW_API_BODIES=file:<dir>",
+	"claude-code": "Claude Code cuts values at 60 KB; tapedeck record reads whole requests and answers (OTEL_LOG_RAW_API_BODIES=file:DIR)",
 	"gemini-cli":  "Gemini CLI cuts values at 10000 characters; no setting",
 	"codex":       "Codex cuts previews at 2 KiB or 64 lines; no setting",
 	"openlit":     "max_content_length of openlit.init",
 	"mlflow":      "the previews of MLflow are short by design; export spans with their inputs and outputs",
 }
 
-func lengthLimit(_ *Diagnosis, d *genai.Dialect) string {
+func lengthLimit(e *Diagnosis, d *genai.Dialect) string {
+	if e.given != nil && d != nil && d.ID == "claude-code" {
+		return "no setting: Claude Code cuts these values at 60 KB, and no whole request or answer of the call came"
+	}
 	const sdk = "unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 	if d != nil && cuts[d.ID] != "" {
 		return cuts[d.ID] + "; else " + sdk
@@ -99,9 +111,13 @@ func unanswered(_ *Diagnosis, d *genai.Dialect) string {
 	return "nothing to set if the runs were stopped; else instrument the tools, or record until the run has ended"
 }
 
-func external(_ *Diagnosis, d *genai.Dialect) string {
-	if d != nil && d.ID == "claude-code" {
-		return "OTEL_LOG_RAW_API_BODIES=1 writes bodies inline instead of into files"
+func external(e *Diagnosis, d *genai.Dialect) string {
+	switch {
+	case d == nil || d.ID != "claude-code":
+	case e.given != nil:
+		return "unset OTEL_LOG_RAW_API_BODIES, so that record reads the files of a folder of its own; a body of more than 16 MiB is left out"
+	default:
+		return "tapedeck record reads such files; OTEL_LOG_RAW_API_BODIES=1 writes bodies into log records, cut at 60 KB"
 	}
 	return "turn the upload of content off (OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans, or fetch it into the deck with tapedeck resolve"
 }
@@ -110,8 +126,13 @@ func noRoot(_ *Diagnosis, _ *genai.Dialect) string {
 	return "none needed for one conversation at a time; else wrap the run in an invoke_agent span, or set gen_ai.conversation.id"
 }
 
-func noTape(_ *Diagnosis, d *genai.Dialect) string {
+func noTape(e *Diagnosis, d *genai.Dialect) string {
 	const report = "if spans of the calls are there all the same, please report one, its secrets taken out"
+	if d != nil {
+		if all, _ := e.given.covers(d); all {
+			return "no setting is missing; " + report
+		}
+	}
 	if d == nil || d.Switch == "" {
 		return "instrument the agent, or the client of the model, with a dialect of docs/dialects.md; " + report
 	}

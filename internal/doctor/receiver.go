@@ -6,6 +6,8 @@
 package doctor
 
 import (
+	"strings"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -30,6 +32,42 @@ type Receiver struct {
 	spans map[Source]int // all spans
 	logs  map[Source]int // log records of agents
 	total int
+	given *Given // nil: nothing is known of how the telemetry was made
+}
+
+// Given is how the telemetry was made: what is set already is no advice.
+type Given struct {
+	// Env is the environment of the agent.
+	Env []string
+	// Dialect is the id of the dialect whose telemetry was switched on, and Lacks says what no setting brings there.
+	Dialect, Lacks string
+}
+
+// Told tells the receiver how the telemetry is made.
+func (in *Receiver) Told(g Given) { in.given = &g }
+
+// covers reports whether all that a dialect has to be told was set, and which variables have another value than it wants.
+func (g *Given) covers(d *genai.Dialect) (all bool, others []string) {
+	if g == nil {
+		return false, nil
+	}
+	all = g.Dialect == d.ID || len(d.Settings) > 0
+	for _, s := range d.Settings {
+		value, set := "", false
+		for _, v := range g.Env {
+			if got, ok := strings.CutPrefix(v, s.Name+"="); ok {
+				value, set = got, true
+			}
+		}
+		switch {
+		case s.Optional || s.Yields || strings.HasSuffix(s.Name, "*"):
+		case s.Unset && set || !s.Unset && set && value != s.Value:
+			all, others = false, append(others, s.Name+"="+value)
+		case !s.Unset && !set:
+			all = false
+		}
+	}
+	return all, others
 }
 
 // NewReceiver returns an empty Receiver.
@@ -74,7 +112,7 @@ func (in *Receiver) AddLogs(ld plog.Logs) {
 // Diagnose derives the tapes of all runs received so far and reports what they lack.
 func (in *Receiver) Diagnose() Report {
 	tapes := reconstruct.All(in.set.Split(), reconstruct.Options{Tenant: "default", Redaction: tape.Redaction{Policy: "none"}})
-	return diagnose(tapes, in.set, in.spans, in.logs)
+	return diagnose(tapes, in.set, in.spans, in.logs, in.given)
 }
 
 func serviceName(resource pcommon.Map) string {

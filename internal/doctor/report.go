@@ -34,6 +34,8 @@ type Diagnosis struct {
 	ToolCalls  int                `json:"tool_calls"`
 	Grades     map[tape.Grade]int `json:"grades"`
 	Missing    []Missing          `json:"missing"`
+
+	given *Given
 }
 
 // Missing is one kind of information that is absent from the runs of a source.
@@ -79,6 +81,7 @@ type diagnoser struct {
 	missing  map[Source]map[missingKey]int
 	logs     map[string]int // by service
 	held     map[spanID]held
+	given    *Given
 }
 
 // held says whether a span holds text that went in, or came out.
@@ -91,8 +94,8 @@ type missingKey struct {
 }
 
 // diagnose is a pure function of the tapes and the evidence that they were made from.
-func diagnose(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int) Report {
-	x := &diagnoser{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Diagnosis{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}, held: map[spanID]held{}}
+func diagnose(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int, given *Given) Report {
+	x := &diagnoser{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Diagnosis{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}, held: map[spanID]held{}, given: given}
 	for s, n := range logs {
 		x.logs[s.Service] += n
 	}
@@ -154,7 +157,7 @@ func (x *diagnoser) item(item evidence.Item) {
 
 func (x *diagnoser) report(s Source) *Diagnosis {
 	if x.reports[s] == nil {
-		x.reports[s] = &Diagnosis{Source: s, Grades: map[tape.Grade]int{}, Missing: []Missing{}}
+		x.reports[s] = &Diagnosis{Source: s, Grades: map[tape.Grade]int{}, Missing: []Missing{}, given: x.given}
 	}
 	return x.reports[s]
 }

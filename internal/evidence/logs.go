@@ -162,7 +162,8 @@ func LogTraceID(run string) pcommon.TraceID {
 	return pcommon.TraceID(sum[:16])
 }
 
-// traceOf is the trace of a record that is evidence: its own, else that of the run that it names; empty if it names neither.
+// traceOf is the trace of a record that is evidence: its own, else that of the run that it names; empty if it
+// names neither.
 func traceOf(name string, record plog.LogRecord) pcommon.TraceID {
 	id := record.TraceID()
 	if id.IsEmpty() {
@@ -173,8 +174,9 @@ func traceOf(name string, record plog.LogRecord) pcommon.TraceID {
 	return id
 }
 
-// TraceOfRecord is the trace in whose evidence LogsToTraces puts a record of a scope. It is the trace id of the record where the record is no
-// evidence, and empty where the record is left out because it names neither a trace nor a run.
+// TraceOfRecord is the trace in whose evidence LogsToTraces puts a record of a scope. It is the trace id of
+// the record where the record is no evidence, and empty where the record is left out because it names neither
+// a trace nor a run.
 func TraceOfRecord(scope string, record plog.LogRecord) pcommon.TraceID {
 	name := genai.EventName(scope, record.EventName(), record.Attributes(), record.Body())
 	if !genai.IsEvidenceLog(name, record) {

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/segregation"
@@ -206,17 +207,29 @@ func (s *Set) Merge(other *Set) {
 	}
 }
 
-// Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays are not among them; see
-// Verdict.
+// Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays are not among them, see
+// Verdict, and neither is a kept workspace, see Workspace.
 func (s *Set) Items() []Item {
 	items := make([]Item, 0, len(s.items))
 	for _, item := range s.all() {
-		if !item.isNote() {
+		if !item.isNote() && !item.isWorkspace() {
 			items = append(items, item)
 		}
 	}
 	return items
 }
+
+// Workspace returns the spans of what a folder held before the run; see package workspace.
+func (s *Set) Workspace() (spans []ptrace.Span) {
+	for _, item := range s.all() {
+		if item.isWorkspace() {
+			spans = append(spans, item.Span)
+		}
+	}
+	return spans
+}
+
+func (i Item) isWorkspace() bool { return i.Scope.Scope().Name() == dialect.WorkspaceScope }
 
 // OnlyNotes tells whether the set says something of replays and holds nothing else.
 func (s *Set) OnlyNotes() bool {

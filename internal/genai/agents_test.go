@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
@@ -27,6 +28,11 @@ func TestPagesOfAgentsAreCurrent(t *testing.T) {
 	for _, d := range Dialects {
 		if d.Switch != "" {
 			want[d.ID+".md"] = agentPage(d)
+		}
+	}
+	for i := range agentprofile.Table {
+		if p := &agentprofile.Table[i]; !ownPage(p) {
+			want[p.ID+".md"] = programPage(p)
 		}
 	}
 	if *genaitest.Update {
@@ -67,13 +73,84 @@ func agentIndex() string {
 			fmt.Fprintf(&b, "| [%s](%s.md) | `%s` |\n", cell(d.Name), d.ID, d.ID)
 		}
 	}
+	b.WriteString("\nPrograms that `tapedeck record` and `tapedeck replay` know by their name: they get what they need without a setting of yours. They are known behind `env`, `timeout`, `npx`, `uvx`, `node`, `python -m`, " +
+		"and within `sh -c` (where arguments cannot be added), not within scripts.\n\n| program | page |\n|---|---|\n")
+	for i := range agentprofile.Table {
+		p := &agentprofile.Table[i]
+		fmt.Fprintf(&b, "| `%s` | [%s](%s) |\n", strings.Join(p.Programs, "`, `"), cell(p.Name), pageOf(p))
+	}
 	return b.String()
+}
+
+// ownPage reports whether a program has the page of its dialect, which no other program has.
+func ownPage(p *agentprofile.Profile) bool {
+	return slices.ContainsFunc(Dialects, func(d *dialect.Dialect) bool { return d.ID == p.Dialect && d.Switch != "" }) && p.Dialect != "vercel-ai"
+}
+
+func pageOf(p *agentprofile.Profile) string {
+	if ownPage(p) {
+		return p.Dialect + ".md"
+	}
+	return p.ID + ".md"
+}
+
+// programPage is the page of a program that has no dialect of its own.
+func programPage(p *agentprofile.Profile) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n<!-- generated from agentprofile.Table by `go generate ./internal/genai` -->\n\n[All frameworks](README.md)", p.Name)
+	if p.Dialect != "" {
+		fmt.Fprintf(&b, " · on tapes: `%s` in `sources.dialects`", p.Dialect)
+	}
+	b.WriteString("\n\n" + recordAndReplay(p))
+	return b.String()
+}
+
+// recordAndReplay are the two commands of a program, and what they do.
+func recordAndReplay(p *agentprofile.Profile) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Record and replay\n\n`tapedeck` knows the program by its name (%s) and sets what it needs:\n\n<!-- not run: it needs the agent -->\n```sh\n"+
+		"tapedeck record --to ./deck --task first -- %s\ntapedeck replay first --deck ./deck -- %s\n```\n\n", codes(p.Programs, ""), p.Example, p.Example)
+	labels := func(settings []agentprofile.Setting) string {
+		var names []string
+		for _, s := range settings {
+			if s.Given {
+				continue
+			}
+			names = append(names, "`"+s.Label()+"`")
+		}
+		return strings.Join(names, ", ")
+	}
+	if list := labels(p.Record); list != "" {
+		fmt.Fprintf(&b, "- Set in both: %s. What you set yourself stays.\n", list)
+	}
+	if p.Instrument {
+		fmt.Fprintf(&b, "- Its telemetry comes from packages: install `opentelemetry-distro`, `opentelemetry-exporter-otlp` and an instrumentation of its model's SDK beside it (`pip install` into its environment). "+
+			"`tapedeck` runs it by `%s` then.\n", agentprofile.Instrumenter)
+	}
+	if list := labels(p.Replay); list != "" {
+		fmt.Fprintf(&b, "- Set in a replay, so that its model calls are answered from the tape and nothing else is asked: %s.\n", list)
+	}
+	if len(p.Passes) > 0 {
+		fmt.Fprintf(&b, "- Passed on to a replay: %s, secrets aside.\n", codes(p.Passes, ""))
+	}
+	if p.Lacks != "" {
+		fmt.Fprintf(&b, "- What no setting brings: %s.\n", p.Lacks)
+	}
+	if p.Transcripts != "" {
+		fmt.Fprintf(&b, "- Its own records of sessions, which `tapedeck` does not read: `%s`.\n", p.Transcripts)
+	}
+	return b.String() + "\n"
 }
 
 func agentPage(d *dialect.Dialect) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n<!-- generated from genai.Dialects by `go generate ./internal/genai` -->\n\n[All frameworks](README.md) · on tapes: `%s` in `sources.dialects`\n\n", d.Name, d.ID)
 	fmt.Fprintf(&b, "## What turns content on\n\n%s\n\n", capital(strings.TrimSuffix(d.Switch, "."))+".")
+	if d.Flags != "" {
+		fmt.Fprintf(&b, "Nothing is set in the agent: [`tapedeck record`](../cli.md#record) leads its model calls through itself, and its telemetry stays where it goes.\n\n"+
+			"<!-- not run: it needs the agent -->\n```sh\ntapedeck record %s --to ./deck -- COMMAND OF THE AGENT\n```\n\n", d.Flags)
+		return b.String() + pageOfWhatComes(d)
+	}
 	var set, unset, optional []string
 	for _, s := range d.Settings {
 		switch {
@@ -101,7 +178,16 @@ func agentPage(d *dialect.Dialect) string {
 	if len(unset) > 0 {
 		fmt.Fprintf(&b, "Must not be set, because it turns content off: %s.\n\n", strings.Join(unset, ", "))
 	}
-	b.WriteString("[`tapedeck record`](../cli.md#record) sets endpoint and variables by itself:\n\n<!-- not run: it needs the agent -->\n```sh\ntapedeck record --to ./deck -- COMMAND OF THE AGENT\n```\n\n")
+	if i := slices.IndexFunc(agentprofile.Table, func(p agentprofile.Profile) bool { return p.Dialect == d.ID && ownPage(&p) }); i >= 0 {
+		b.WriteString(recordAndReplay(&agentprofile.Table[i]))
+	} else {
+		b.WriteString("[`tapedeck record`](../cli.md#record) sets endpoint and variables by itself:\n\n<!-- not run: it needs the agent -->\n```sh\ntapedeck record --to ./deck -- COMMAND OF THE AGENT\n```\n\n")
+	}
+	return b.String() + pageOfWhatComes(d)
+}
+
+func pageOfWhatComes(d *dialect.Dialect) string {
+	var b strings.Builder
 	b.WriteString("## What comes\n\n")
 	fmt.Fprintf(&b, "- Recognised by %s.\n", recognisedBy(d))
 	switch {

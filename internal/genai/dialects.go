@@ -58,7 +58,7 @@ import (
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
 var Dialects = []*dialect.Dialect{
-	forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, codex.Dialect, copilot.Dialect, waza.Dialect,
+	semconv.Tee, forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, google.QwenCode, codex.Dialect, copilot.Dialect, waza.Dialect,
 	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, langtrace.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, monocle.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,
@@ -213,7 +213,7 @@ func (r *Recogniser) Look(scopeName string, span ptrace.Span) {
 
 // own reports whether the scope is one of this project, whose spans are evidence of their own kind.
 func (r *Recogniser) own() bool {
-	return r.source.ScopeName == dialect.LogScope || r.source.ScopeName == segregation.NoteScope
+	return r.source.ScopeName == dialect.LogScope || r.source.ScopeName == segregation.NoteScope || r.source.ScopeName == dialect.WorkspaceScope
 }
 
 // marks are what scope and keys speak for, and, where they say nothing, the events.

@@ -23,6 +23,9 @@ const RecordedTraces = "recorded_traces"
 // MaxTraces bounds how many traces of a recording are named.
 const MaxTraces = 256
 
+// ContentsKey is the member of it that says where the contents of the workspace lie.
+const ContentsKey = "workspace_contents"
+
 // EnvironmentPrefix begins the resource attributes of environment variables, as the semantic conventions have it.
 const EnvironmentPrefix = "process.environment_variable."
 
@@ -46,7 +49,16 @@ type Facts struct {
 	Instructions []File
 	Changes      []Change
 	ChangesLost  string // why the changes are not known
+	Contents     *Contents
+	ContentsLost string // why the contents are not kept
 	Checks       []Check
+}
+
+// Contents says where the contents of the workspace lie that were there before the run; see package workspace.
+type Contents struct {
+	TraceID string // 32 hex, of the trace in whose evidence they lie
+	Files   int
+	Bytes   int64
 }
 
 // Allows reports whether a pattern lets an environment variable through: an exact name, or a beginning with a "*" behind it. A lone "*" is an
@@ -83,6 +95,7 @@ func (f *Facts) Put(resource pcommon.Map) {
 	own := pcommon.NewMap()
 	for _, member := range []struct{ name, value string }{
 		{"task_id", f.Task}, {"display_name", f.Display}, {"eval_id", f.EvalID}, {"eval_name", f.EvalName}, {"skill", f.Skill}, {"workspace_unknown", f.ChangesLost},
+		{"workspace_contents_lost", f.ContentsLost},
 	} {
 		if member.value != "" {
 			own.PutStr(member.name, member.value)
@@ -103,6 +116,12 @@ func (f *Facts) Put(resource pcommon.Map) {
 	}
 	put(own, "instructions", f.Instructions, File.put)
 	put(own, "workspace", f.Changes, Change.put)
+	if c := f.Contents; c != nil {
+		of := own.PutEmptyMap(ContentsKey)
+		of.PutStr("trace_id", c.TraceID)
+		of.PutInt("files", int64(c.Files))
+		of.PutInt("bytes", c.Bytes)
+	}
 	put(own, "checks", f.Checks, Check.put)
 	if own.Len() > 0 {
 		own.MoveTo(resource.PutEmptyMap(Key))

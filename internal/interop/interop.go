@@ -39,7 +39,8 @@ type Format struct {
 	// if the format does not number runs.
 	Numbered func(t *tape.Tape, n int) string
 	RunOf    func(file []byte) string
-	// Home is the folder of a project where the other tool looks for its files, each under HomeName. It is empty where the tool has none.
+	// Home is the folder of a project where the other tool looks for its files, each under HomeName. It is
+	// empty where the tool has none.
 	Home     string
 	HomeName func(t *tape.Tape) string
 	// BesideName is the name beside a tape.json, where it is not FileName.

@@ -14,9 +14,10 @@ import (
 // maxBytes is far more than a file with a key has.
 const maxBytes = 1 << 20
 
-// Read returns the content of a file with a secret key, at most 1 MiB. concern says that others can read or replace the key, and is empty where nobody can:
-// the file belongs to this user and is closed to others, or to root and is open to this user's groups, as mounted secrets are. A file that everybody can
-// write is an error. A pipe has no owner to ask for. Errors and concerns name the file and hold nothing of it.
+// Read returns the content of a file with a secret key, at most 1 MiB. concern says that others can read or
+// replace the key, and is empty where nobody can: the file belongs to this user and is closed to others, or
+// to root and is open to this user's groups, as mounted secrets are. A file that everybody can write is an
+// error. A pipe has no owner to ask for. Errors and concerns name the file and hold nothing of it.
 func Read(path string) (data []byte, concern string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

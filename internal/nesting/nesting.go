@@ -3,9 +3,10 @@
 
 // Package nesting bounds how deep telemetry nests, and reads what was stored deeper than a decoder goes.
 //
-// A level is an array or a map in an attribute or in the body of a log record. The decoders of pdata recurse. That of protobuf refuses more
-// than 100 messages in one value (49 arrays, 32 maps). That of JSON has no bound, and a stack that runs over cannot be recovered from: package
-// otlpfile checks JSON before it is decoded. Stored evidence may be deeper than a request: decoders of former releases took it, and JSON in
+// A level is an array or a map in an attribute or in the body of a log record. The decoders of pdata recurse.
+// That of protobuf refuses more than 100 messages in one value (49 arrays, 32 maps). That of JSON has no
+// bound, and a stack that runs over cannot be recovered from: package otlpfile checks JSON before it is
+// decoded. Stored evidence may be deeper than a request: decoders of former releases took it, and JSON in
 // files may be deeper. UnmarshalTraces and UnmarshalLogs read up to Stored levels.
 package nesting
 
@@ -19,8 +20,9 @@ import (
 )
 
 const (
-	// JSON is how many brackets may be open at once in a request of OTLP/JSON. An attribute of a span begins behind 9 of them, an array takes
-	// 3 and a map 4. So a request never nests deeper than the decoder of protobuf reads, also one level further inside: 39 arrays, or 29 maps.
+	// JSON is how many brackets may be open at once in a request of OTLP/JSON. An attribute of a span begins
+	// behind 9 of them, an array takes 3 and a map 4. So a request never nests deeper than the decoder of
+	// protobuf reads, also one level further inside: 39 arrays, or 29 maps.
 	JSON = 128
 	// Stored is how many levels telemetry may have that was stored.
 	Stored = 512
@@ -29,7 +31,8 @@ const (
 // ErrTooDeep is wrapped by errors about telemetry that nests deeper than it may.
 var ErrTooDeep = errors.New("nested too deep")
 
-// CheckTraces refuses spans that nest deeper than Stored: nobody could read them back. They were decoded by someone else.
+// CheckTraces refuses spans that nest deeper than Stored: nobody could read them back. They were decoded by
+// someone else.
 func CheckTraces(td ptrace.Traces) error {
 	var c checker
 	eachMap(td, c.entries)
@@ -80,7 +83,8 @@ func eachMap(td ptrace.Traces, visit func(pcommon.Map)) {
 	}
 }
 
-// eachOfLogs calls entries with the attributes of everything that has some, and value with the bodies of records.
+// eachOfLogs calls entries with the attributes of everything that has some, and value with the bodies of
+// records.
 func eachOfLogs(ld plog.Logs, entries func(pcommon.Map), value func(pcommon.Value)) {
 	for _, rl := range ld.ResourceLogs().All() {
 		entries(rl.Resource().Attributes())

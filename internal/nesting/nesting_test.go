@@ -130,7 +130,8 @@ func TestValuesDeeperThanWhatIsStoredAreRefused(t *testing.T) {
 	}
 }
 
-// randomValue writes an AnyValue as a sender may: several fields of which the last counts, fields that nobody knows, values that come twice.
+// randomValue writes an AnyValue as a sender may: several fields of which the last counts, fields that nobody
+// knows, values that come twice.
 func randomValue(r *rand.Rand, levels int) (wire []byte) {
 	for range 1 + r.IntN(2) {
 		switch r.IntN(8) {
@@ -152,8 +153,8 @@ func randomValue(r *rand.Rand, levels int) (wire []byte) {
 	if r.IntN(3) == 0 {
 		number = 6 // kvlist_value
 	}
-	for range 1 + r.IntN(2) {
-		item := randomValue(r, max(0, levels-1-r.IntN(2)))
+	for range 1 + r.IntN(10)/9 { // seldom two: values of each level multiply
+		item := randomValue(r, max(0, levels-1-r.IntN(12)/11))
 		if number == 6 {
 			item = appendField(appendField(nil, 1, []byte{byte('a' + r.IntN(3))}), valueOf, item)
 			if r.IntN(5) == 0 {
@@ -176,7 +177,7 @@ func TestReaderReadsWhatPdataReads(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var wire []byte
 		for range 1 + r.IntN(3) {
-			wire = appendField(wire, 9, appendField(appendField(nil, 1, []byte("k")), valueOf, randomValue(r, 25+r.IntN(12)))) // attributes
+			wire = appendField(wire, 9, appendField(appendField(nil, 1, []byte("k")), valueOf, randomValue(r, 30+r.IntN(14)))) // attributes
 		}
 		for _, number := range []uint64{2, 2, 1} { // spans, scope_spans, resource_spans
 			wire = appendField(nil, number, wire)

@@ -15,7 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// UnmarshalTraces reads an ExportTraceServiceRequest (protobuf) whose values have up to Stored levels. Deeper ones are ErrTooDeep.
+// UnmarshalTraces reads an ExportTraceServiceRequest (protobuf) whose values have up to Stored levels. Deeper
+// ones are ErrTooDeep.
 func UnmarshalTraces(wire []byte) (ptrace.Traces, error) {
 	var u ptrace.ProtoUnmarshaler
 	td, err := u.UnmarshalTraces(wire)
@@ -52,9 +53,9 @@ func UnmarshalLogs(wire []byte) (plog.Logs, error) {
 // step is how many levels are decoded at once: pdata reads 32 maps in each other.
 const step = 30
 
-// read decodes what pdata refused with an error. It takes out what lies more than step levels deep, decodes the rest, decodes what it took out in
-// the same way, and puts that where it was. If nothing lies so deep, it returns the error. Time is linear: what was taken out is not
-// walked before its turn.
+// read decodes what pdata refused with an error. It takes out what lies more than step levels deep, decodes
+// the rest, decodes what it took out in the same way, and puts that where it was. If nothing lies so deep, it
+// returns the error. Time is linear: what was taken out is not walked before its turn.
 func read(wire []byte, root *message, refused error, decode func([]byte) error, fill func(*filler)) error {
 	c := cutter{left: min(step, Stored)}
 	shallow, err := c.cut(wire, root)

@@ -16,9 +16,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// maxDepth bounds how deep a document may nest, in JSON values or protobuf messages, before anything decodes it: a map in an attribute takes 4
-// values or 3 messages. The decoder recurses without a bound of its own, and a stack that runs over cannot be recovered from. A bound on the
-// document alone is not enough: see CheckRequest.
+// maxDepth bounds how deep a document may nest, in JSON values or protobuf messages, before anything decodes
+// it: a map in an attribute takes 4 values or 3 messages. The decoder recurses without a bound of its own,
+// and a stack that runs over cannot be recovered from. A bound on the document alone is not enough: see
+// CheckRequest.
 const maxDepth = 16 + 4*nesting.Stored
 
 // checker walks over one JSON document before the decoder sees it. It checks the grammar and, where the schema knows a member, its type,

@@ -11,19 +11,20 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// maxUnchecked bounds, in bytes, a request with metrics or profiles. Their types are not checked, so the decoder may lose its place in them: it
-// then takes less than 9 bytes of stack for a byte, of the 512 MB that it has.
+// maxUnchecked bounds, in bytes, a request with metrics or profiles. Their types are not checked, so the
+// decoder may lose its place in them: it then takes less than 9 bytes of stack for a byte, of the 512 MB that
+// it has.
 const maxUnchecked = 16 << 20
 
-// CheckRequest checks a request of OTLP/JSON before a decoder of pdata reads it, and returns it in the form that the decoder knows. What the
-// schema does not know of is left as it is.
+// CheckRequest checks a request of OTLP/JSON before a decoder of pdata reads it, and returns it in the form
+// that the decoder knows. What the schema does not know of is left as it is.
 //
-// A bound on depth alone protects no decoder of pdata. After a value of the wrong type the decoder goes on where it stands and takes values
-// that lie beside each other for values in each other: 100 MB of "values":[1,"arrayValue"] overflow its stack, which ends the process. So every value
-// has to be of its type.
+// A bound on depth alone protects no decoder of pdata. After a value of the wrong type the decoder goes on
+// where it stands and takes values that lie beside each other for values in each other: 100 MB of
+// "values":[1,"arrayValue"] overflow its stack, which ends the process. So every value has to be of its type.
 //
-// The error wraps nesting.ErrTooDeep for more than nesting.JSON open brackets, ErrTooLarge for more than maxUnchecked bytes with metrics
-// or profiles, and ErrMalformed for the rest. It holds no content.
+// The error wraps nesting.ErrTooDeep for more than nesting.JSON open brackets, ErrTooLarge for more than
+// maxUnchecked bytes with metrics or profiles, and ErrMalformed for the rest. It holds no content.
 func CheckRequest(body []byte) ([]byte, error) {
 	checked, err := checkRequest(body)
 	if e := (*Error)(nil); errors.As(err, &e) {

@@ -30,7 +30,8 @@ func nestedArrays(levels int) []byte {
 	return inAttribute(strings.Repeat(`{"arrayValue":{"values":[`, levels) + `{"stringValue":"x"}` + strings.Repeat(`]}}`, levels))
 }
 
-// besideEachOther is flat, and a decoder that has lost its place takes each of the values for one in the one before. Of 100 MB it overflows its stack.
+// besideEachOther is flat, and a decoder that has lost its place takes each of the values for one in the one
+// before. Of 100 MB it overflows its stack.
 func besideEachOther(values int) []byte {
 	return inAttribute(`{"arrayValue":{"values":[{"bytesValue":"!"}]` + strings.Repeat(`,"values":[1,"arrayValue"]`, values) + `}}`)
 }
@@ -123,7 +124,8 @@ func deepest(fill func(pcommon.Value, int), levels int) (ptrace.Traces, plog.Log
 	return td, ld
 }
 
-// What pdata writes passes as it is, and what passes is no deeper than the decoder of protobuf reads: whoever gets it next reads it too.
+// What pdata writes passes as it is, and what passes is no deeper than the decoder of protobuf reads: whoever
+// gets it next reads it too.
 func TestWhatPassesIsReadAsProtobufEverywhere(t *testing.T) {
 	shapes := map[string]func(pcommon.Value, int){
 		"arrays": func(v pcommon.Value, levels int) {
@@ -229,7 +231,8 @@ func (r *anyRequest) value(f *field, levels int) {
 	}
 }
 
-// A decoder that reads a request without an error has not lost its place in it. It is told so by what it reads, not by the check.
+// A decoder that reads a request without an error has not lost its place in it. It is told so by what it
+// reads, not by the check.
 func TestNoDecoderLosesItsPlaceInWhatPasses(t *testing.T) {
 	passed, edited := 0, 0
 	for seed := range uint64(30_000) {
@@ -253,7 +256,8 @@ func TestNoDecoderLosesItsPlaceInWhatPasses(t *testing.T) {
 	}
 }
 
-// FuzzCheckRequest: what passes is read by both decoders without an error, so none of them has lost its place.
+// FuzzCheckRequest: what passes is read by both decoders without an error, so none of them has lost its
+// place.
 func FuzzCheckRequest(f *testing.F) {
 	for _, name := range []string{"forge_happy.otlp.json", "openai_plain_answer.otlp.json", "openai_plain_answer.logs.json"} {
 		f.Add(compact(f, fixture(f, name)))

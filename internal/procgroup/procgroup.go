@@ -14,18 +14,24 @@ import (
 // comes with attributes of its own keeps them, and sees to that itself.
 func Start(cmd *exec.Cmd) (<-chan error, error) {
 	own(cmd)
-	started, ended := make(chan error, 1), make(chan error, 1)
+	began, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // the end of this thread would end the command, see own
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
+		err := starting(func() (int, error) {
+			if err := cmd.Start(); err != nil {
+				return 0, err
+			}
+			return cmd.Process.Pid, nil
+		})
+		began <- err
 		if err == nil {
+			defer hasEnded(cmd.Process.Pid)
 			ended <- cmd.Wait()
 			close(ended)
 		}
 	}()
-	if err := <-started; err != nil {
+	if err := <-began; err != nil {
 		return nil, err
 	}
 	return ended, nil

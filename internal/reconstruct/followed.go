@@ -199,7 +199,8 @@ type spoken struct {
 	said    *message
 }
 
-// answersIn lists the answers in messages. What the assistant says in several with nothing between them is one: a model does not go on before it has the results.
+// answersIn lists the answers in messages. What the assistant says in several with nothing between them is
+// one: a model does not go on before it has the results.
 func answersIn(messages []*message) (answers []spoken) {
 	for i := 0; i < len(messages); i++ {
 		if messages[i].tape.Role != tape.RoleAssistant {

@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Some instrumentations record the calls of one answer as messages of their own. A model does not go on before it has the results, so they are one turn.
+// Some instrumentations record the calls of one answer as messages of their own. A model does not go on
+// before it has the results, so they are one turn.
 func TestCallsBesideEachOtherAreOfOneLostTurn(t *testing.T) {
 	a, b := asks(call("call_aaaaaaaaaaaaaaaa", "f", `{"x":1}`)), asks(call("call_bbbbbbbbbbbbbbbb", "f", `{"x":2}`))
 	both := list(user("q"), a, b, shows("call_aaaaaaaaaaaaaaaa", "one"), shows("call_bbbbbbbbbbbbbbbb", "two"))
@@ -30,7 +31,8 @@ func TestCallsBesideEachOtherAreOfOneLostTurn(t *testing.T) {
 	}
 }
 
-// A run that failed with the error of a client of a model's API, after a tool, asked a model once more; if no record tells of that call, the tape does.
+// A run that failed with the error of a client of a model's API, after a tool, asked a model once more; if no
+// record tells of that call, the tape does.
 func TestCallThatEndedARunAndWasNotRecordedIsPutBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		exception string

@@ -8,12 +8,13 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// markShared marks the calls of an answer whose id another call of the answer has as well: such an id is no evidence, neither for a call nor against it.
-// What they were handed and returned, and their order, tell them apart, as where there are no ids.
+// markShared marks the calls of an answer whose id another call of the answer has as well: such an id is no
+// evidence, neither for a call nor against it. What they were handed and returned, and their order, tell them
+// apart, as where there are no ids.
 //
-// Needs:    an answer with several calls of one id
-// Refuses:  an id that comes back in another turn only: it tells the call of its turn
-// Seen in:  servers of local models that write one id for all calls, or the name of the tool
+// Needs:    an answer with several calls of one id Refuses:  an id that comes back in another turn only: it
+// tells the call of its turn Seen in:  servers of local models that write one id for all calls, or the name
+// of the tool
 func (t *call) markShared() {
 	for _, a := range t.asked {
 		for _, b := range t.asked {
@@ -22,7 +23,8 @@ func (t *call) markShared() {
 	}
 }
 
-// hasID reports that the id of a tool call is that of an asked call, and of no other that was asked for with it.
+// hasID reports that the id of a tool call is that of an asked call, and of no other that was asked for with
+// it.
 func hasID(t *call, a *asked) bool {
 	return t.obs.CallID != "" && t.obs.CallID == a.part.ID && !a.shared
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// recoverThrown makes the model call with which a run ended that failed, where calls before it were recorded: what the run failed with is the error of a client of a model's API, and none of
-// the recorded calls failed. What was sent nobody knows.
+// recoverThrown makes the model call with which a run ended that failed, where calls before it were recorded:
+// what the run failed with is the error of a client of a model's API, and none of the recorded calls failed.
+// What was sent nobody knows.
 //
 // Needs:    the run's own span, failed with the error of such a client; a last call that asked for tools
-// Refuses:  a call on record that failed, or an agent within the run: the error may be theirs
-// Seen in:  packages that drop the span of a call that threw; spans that a sampler dropped
+// Refuses:  a call on record that failed, or an agent within the run: the error may be theirs Seen in:
+// packages that drop the span of a call that threw; spans that a sampler dropped
 func (c *collector) recoverThrown(f *fragment) {
 	if len(c.models) == 0 || f.root == nil || !genai.FailedInModelClient(f.root.span) {
 		return

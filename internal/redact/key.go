@@ -92,7 +92,8 @@ func ParseKey(text []byte, scope string) (*Key, error) {
 	return NewKey(secret, scope)
 }
 
-// KeyFromFile reads a key that somebody has made, such as a mounted secret. A file that everybody can write is refused.
+// KeyFromFile reads a key that somebody has made, such as a mounted secret. A file that everybody can write
+// is refused.
 func KeyFromFile(path, scope string) (*Key, error) {
 	text, concern, err := keyfile.Read(path)
 	if err != nil {

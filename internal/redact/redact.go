@@ -86,14 +86,14 @@ func (r *Redactor) ScanString(name, s string) []Hit {
 	return r.detector.Scan(func(w *detect.Walk) { w.Value(name, s) })
 }
 
-// ScanFile returns what is found in a file that was rendered from evidence, as tapes and oracles are. Its entries and events are records: what stands in
-// two of them is not read as one text.
+// ScanFile returns what is found in a file that was rendered from evidence, as tapes and oracles are. Its
+// entries and events are records: what stands in two of them is not read as one text.
 func (r *Redactor) ScanFile(s string) []Hit {
 	return r.detector.Scan(func(w *detect.Walk) { w.File(s) })
 }
 
-// ClearJSON says whether ScanFile finds nothing in any of some JSON documents, which have just been rendered. Nobody may change them meanwhile. False
-// means that ScanFile has to tell.
+// ClearJSON says whether ScanFile finds nothing in any of some JSON documents, which have just been rendered.
+// Nobody may change them meanwhile. False means that ScanFile has to tell.
 func (r *Redactor) ClearJSON(texts iter.Seq[[]byte]) bool {
 	return r.detector.ClearJSON(func(yield func(string) bool) {
 		for text := range texts {

@@ -152,7 +152,8 @@ func TestDeltasOfSeveralCallsAreToldApart(t *testing.T) {
 	}
 }
 
-// An event is a piece of a stream if its name, or that of its text, says so. Documents in events can hold deltas.
+// An event is a piece of a stream if its name, or that of its text, says so. Documents in events can hold
+// deltas.
 func TestOnlyEventsThatAreDeltasAreJoined(t *testing.T) {
 	r := testRedactor(t)
 	for _, of := range []struct {
@@ -181,7 +182,8 @@ func TestOnlyEventsThatAreDeltasAreJoined(t *testing.T) {
 	}
 }
 
-// The entries and events of a rendered file are records; what is called a delta within one of them, or stands in a list of deltas, is joined.
+// The entries and events of a rendered file are records; what is called a delta within one of them, or stands
+// in a list of deltas, is joined.
 func TestRecordsOfAFileAreNotJoined(t *testing.T) {
 	r := testRedactor(t)
 	for _, text := range []string{

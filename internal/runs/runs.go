@@ -228,8 +228,8 @@ func Ambiguous(ctx context.Context, d *deck.Deck, err error) []deck.Ref {
 // maxDescribed is how many runs a description names.
 const maxDescribed = 5
 
-// Describe names runs by what tells them apart: short id, area, tenant and start. Where another one has the same id it is the id with area and tenant,
-// and the address as well if it is one of the same tenant.
+// Describe names runs by what tells them apart: short id, area, tenant and start. Where another one has the
+// same id it is the id with area and tenant, and the address as well if it is one of the same tenant.
 func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 	var b strings.Builder
 	var ids deck.ShortIDs

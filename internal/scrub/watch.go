@@ -16,19 +16,22 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Watch tells of tapes that somebody is about to look at or to hand on whether they hold what redaction should have replaced, by the rules of
-// the gate. The zero Watch is ready, and safe for concurrent use.
+// Watch tells of tapes that somebody is about to look at or to hand on whether they hold what redaction
+// should have replaced, by the rules of the gate. The zero Watch is ready, and safe for concurrent use.
 //
-// A tape is not searched again where the proof of its redaction holds: it lies in a deck, which it has not entered but through the gate, and it
-// says that all of its evidence was redacted by a profile of this release, or by rules of the user's own, of which only the gate of that
-// user knows what they leave. The proof is as good as the deck: who can write to it can forge it, and scrub and verify --secrets do not ask for it.
+// A tape is not searched again where the proof of its redaction holds: it lies in a deck, which it has not
+// entered but through the gate, and it says that all of its evidence was redacted by a profile of this
+// release, or by rules of the user's own, of which only the gate of that user knows what they leave. The
+// proof is as good as the deck: who can write to it can forge it, and scrub and verify --secrets do not ask
+// for it.
 type Watch struct {
 	once sync.Once
 	gate *derive.Gate
 	err  error
 }
 
-// MaxLook bounds what is searched of a tape that somebody looks at, in bytes. A longer one without a proof is said to be unsearched.
+// MaxLook bounds what is searched of a tape that somebody looks at, in bytes. A longer one without a proof is
+// said to be unsearched.
 const MaxLook = 4 << 20
 
 // Exposure is what a tape holds and should not.
@@ -39,7 +42,8 @@ type Exposure struct {
 	TooLarge bool           // it was not searched
 }
 
-// Look returns what is known against a tape that somebody looks at, nil if nothing is. data is its file; inDeck says that it lies in a deck.
+// Look returns what is known against a tape that somebody looks at, nil if nothing is. data is its file;
+// inDeck says that it lies in a deck.
 func (w *Watch) Look(t *tape.Tape, data []byte, inDeck bool) (*Exposure, error) {
 	if inDeck && proved(&t.Redaction) {
 		return nil, nil
@@ -96,7 +100,8 @@ func (e *Exposure) String() string {
 	return fmt.Sprintf("this tape holds %s that redaction should have replaced (%s): %s; tapedeck verify --secrets says where", values, strings.Join(rules, ", "), by)
 }
 
-// policyNone stands for evidence that no redaction has seen, customRules behind the name of a policy to which a user has added.
+// policyNone stands for evidence that no redaction has seen, customRules behind the name of a policy to which
+// a user has added.
 const (
 	policyNone  = "none"
 	customRules = "+custom"
@@ -114,7 +119,8 @@ func proved(r *tape.Redaction) bool {
 	return !slices.ContainsFunc(strings.Split(r.ProfileDigest, ","), func(digest string) bool { return !isBuiltIn(digest) })
 }
 
-// builtIn are the digests of the profiles that this release brings, the commonest first: each costs a millisecond.
+// builtIn are the digests of the profiles that this release brings, the commonest first: each costs a
+// millisecond.
 var builtIn = [...]func() string{
 	digestOf(redact.Default(), redact.ModeToken), digestOf(redact.Default(), redact.ModeMask), digestOf(redact.Strict(), redact.ModeToken), digestOf(redact.Strict(), redact.ModeMask),
 }

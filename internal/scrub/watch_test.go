@@ -18,7 +18,8 @@ func masked(p redact.Profile) redact.Profile {
 	return p
 }
 
-// What spares a tape a search is that it lies in a deck and that all of its evidence was redacted by a profile that is known, or by rules of the user's own.
+// What spares a tape a search is that it lies in a deck and that all of its evidence was redacted by a
+// profile that is known, or by rules of the user's own.
 func TestATapeIsSearchedWhereNothingProvesItsRedaction(t *testing.T) {
 	today, strict, custom := redact.Default(), redact.Strict(), redact.Default()
 	custom.Allow.Values = []string{"jane.doe@corp-mail.com"}

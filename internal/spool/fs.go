@@ -46,10 +46,10 @@ const lockName = "LOCK"
 
 type osDir struct{ path string }
 
-// newOSDir makes the directory and makes its name durable. It does the same for those of the directories above
-// it that did not exist either: a power loss that takes a directory away loses what is synced in it. A symbolic
-// link in the place of the directory or in it is refused, because whoever made it would choose where the
-// content of a spool goes, or what is taken for it.
+// newOSDir makes the directory and makes its name durable. It does the same for those of the directories
+// above it that did not exist either: a power loss that takes a directory away loses what is synced in it. A
+// symbolic link in the place of the directory or in it is refused, because whoever made it would choose where
+// the content of a spool goes, or what is taken for it.
 func newOSDir(path string) (osDir, error) {
 	return makeDir(path, syncDir)
 }

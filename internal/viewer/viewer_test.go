@@ -57,7 +57,8 @@ type answer struct {
 	body   string
 }
 
-// Two tenants can have one trace id: the list leads to each run, and what the id alone stands for is a choice.
+// Two tenants can have one trace id: the list leads to each run, and what the id alone stands for is a
+// choice.
 func TestRunsOfTwoTenantsWithOneIDAreReached(t *testing.T) {
 	one, two := made("acme", 1, tape.StatusOK), made("globex", 1, tape.StatusError)
 	h := New(Config{Deck: newDeck(t, one, two), Address: "./deck", SearchLimit: 100})

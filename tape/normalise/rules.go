@@ -78,6 +78,18 @@ func New(rules []Rule) (*Rules, error) {
 	return r, nil
 }
 
+// And returns the rules with others behind them.
+func (r *Rules) And(more []Rule) (*Rules, error) {
+	added, err := New(more)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		added.list = append(slices.Clone(r.list), added.list...)
+	}
+	return added, nil
+}
+
 func compile(rule Rule) (compiled, error) {
 	c := compiled{Rule: rule}
 	var err error

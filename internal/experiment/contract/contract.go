@@ -74,7 +74,8 @@ type ScoreCase struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// The methods below write a list or an object that is nil as an empty one: whatifd's own types refuse null there.
+// The methods below write a list or an object that is nil as an empty one: whatifd's own types refuse null
+// there.
 
 // MarshalJSON writes the input of a trace.
 func (t TraceInput) MarshalJSON() ([]byte, error) {

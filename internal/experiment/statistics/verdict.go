@@ -250,7 +250,8 @@ func (v *Verdict) find(code string, severity Severity, message string, details .
 	v.Findings = append(v.Findings, f)
 }
 
-// ExitCode is what a program ends with: 0 ship, 1 don't ship, 3 inconclusive. 2 stands for what could not be done.
+// ExitCode is what a program ends with: 0 ship, 1 don't ship, 3 inconclusive. 2 stands for what could not be
+// done.
 func (s State) ExitCode() int {
 	switch s {
 	case Ship:

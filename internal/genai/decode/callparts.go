@@ -78,7 +78,9 @@ func unquoted(v exactjson.Value) exactjson.Value {
 func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
 	p := Part{Part: tape.Part{Type: tape.PartToolResult, ID: id, Name: name, IsError: isError}}
 	c := unwrapResult(Content{Value: result})
-	p.Result, p.Envelope = c.Content.Value, c.Content.Envelope
+	if p.Result, p.Envelope = c.Content.Value, c.Content.Envelope; len(p.Envelope) > 0 {
+		p.Wrapped = result
+	}
 	p.IsError = p.IsError || c.IsError
 	if p.ID == "" {
 		p.ID = c.CallID

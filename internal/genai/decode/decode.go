@@ -53,6 +53,8 @@ type Part struct {
 	Emptied  bool // nulls stand in it where the record has what may be a null, or a text that says so
 	Masked   bool // see Content
 	Envelope []string
+	// Wrapped is a result as it was recorded, where an envelope was taken off.
+	Wrapped exactjson.Value
 	// Injected says that the framework put the part into a user's message.
 	Injected bool
 	// Gemini says that the part has the form of Gemini's API; see OpenGemini.

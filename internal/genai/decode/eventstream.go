@@ -30,24 +30,34 @@ func eventStream(text string) (response exactjson.Value, ok bool) {
 		}
 		events = append(events, event)
 	}
-	return joined(events)
+	response, _, ok = JoinEvents(events)
+	return response, ok
 }
 
-// joined returns the response that the events of a stream make up; ok is false where none of them is the event of a stream that is known.
-func joined(events []exactjson.Value) (response exactjson.Value, ok bool) {
+// JoinEvents returns the response that the events of a stream make up, and whether its end came; ok is false where none of them is the event of a stream that is known.
+func JoinEvents(events []exactjson.Value) (response exactjson.Value, ended, ok bool) {
 	for _, event := range events {
 		switch kind := event.Get("type").Str(); {
 		case kind == "message_start":
-			return anthropicStream(event.Get("message"), events), true
-		case kind == "response.completed" || kind == "response.incomplete":
-			return event.Get("response"), event.Get("response").Kind() == exactjson.Object
+			response = anthropicStream(event.Get("message"), events)
+			return response, response.Get("stop_reason").Str() != "", true
+		case strings.HasPrefix(kind, "response."):
+			return responsesStream(events)
 		case event.Get("choices").At(0).Get("delta").Kind() == exactjson.Object:
-			return chatStream(events), true
+			response = chatStream(events)
+			return response, response.Get("choices").At(0).Get("finish_reason").Str() != "", true
 		case event.Get("candidates").Kind() == exactjson.Array:
-			return geminiStream(events), true
+			response = geminiStream(events)
+			return response, response.Get("candidates").At(0).Get("finishReason").Str() != "", true
+		case event.Get("messageStart").Kind() == exactjson.Object:
+			response = converseStream(events)
+			return response, response.Get("stopReason").Str() != "", true
+		case event.Get("done").Kind() == exactjson.Bool && event.Get("message").Kind() == exactjson.Object:
+			response = ollamaStream(events)
+			return response, response.Get("done").True(), true
 		}
 	}
-	return exactjson.Value{}, false
+	return exactjson.Value{}, false, false
 }
 
 // with returns an object with members set.
@@ -69,12 +79,13 @@ func textMember(name, text string) exactjson.Member {
 // pieces are texts that come piece by piece.
 type pieces struct {
 	strings.Builder
-	first exactjson.Value // what the first event of it said beside
+	first     exactjson.Value // what the first event of it said beside
+	reasoning bool
 }
 
 // chatStream joins the chunks of chat completions: of the first choice.
 func chatStream(events []exactjson.Value) exactjson.Value {
-	var said strings.Builder
+	var said, reasoned, refused strings.Builder
 	calls := map[int]*pieces{}
 	var order []int
 	whole, reason := exactjson.Value{}, exactjson.Value{}
@@ -89,8 +100,11 @@ func chatStream(events []exactjson.Value) exactjson.Value {
 		if r := choice.Get("finish_reason"); r.Str() != "" {
 			reason = r
 		}
-		said.WriteString(choice.Get("delta").Get("content").Str())
-		for i, m := range choice.Get("delta").Get("tool_calls").Members() {
+		delta := choice.Get("delta")
+		said.WriteString(delta.Get("content").Str())
+		reasoned.WriteString(delta.First("reasoning_content", "reasoning").Str())
+		refused.WriteString(delta.Get("refusal").Str())
+		for i, m := range delta.Get("tool_calls").Members() {
 			at := i
 			if n, ok := m.Value.Get("index").Int(); ok {
 				at = int(n)
@@ -103,6 +117,14 @@ func chatStream(events []exactjson.Value) exactjson.Value {
 		}
 	}
 	message := []exactjson.Member{textMember("role", "assistant"), textMember("content", said.String())}
+	for _, more := range []struct {
+		name string
+		text *strings.Builder
+	}{{"reasoning_content", &reasoned}, {"refusal", &refused}} {
+		if more.text.Len() > 0 {
+			message = append(message, textMember(more.name, more.text.String()))
+		}
+	}
 	if len(order) > 0 {
 		var list []exactjson.Value
 		for _, at := range order {
@@ -113,6 +135,107 @@ func chatStream(events []exactjson.Value) exactjson.Value {
 	}
 	choice := exactjson.ObjectValue(member("message", exactjson.ObjectValue(message...)), member("finish_reason", reason))
 	return with(whole, member("choices", exactjson.ArrayValue(choice)))
+}
+
+// responsesStream takes the response from the event that ends the stream. Some servers leave its items out there, and send them when each is done.
+func responsesStream(events []exactjson.Value) (response exactjson.Value, ended, ok bool) {
+	var items []exactjson.Value
+	for _, event := range events {
+		switch event.Get("type").Str() {
+		case "response.output_item.done":
+			items = append(items, event.Get("item"))
+		case "response.completed", "response.incomplete", "response.failed":
+			ended = true
+			fallthrough
+		case "response.created", "response.in_progress":
+			if r := event.Get("response"); r.Kind() == exactjson.Object {
+				response = r
+			}
+		}
+	}
+	if !ended && len(items) == 0 {
+		return exactjson.Value{}, false, false
+	}
+	if response.Get("output").Len() == 0 && len(items) > 0 {
+		response = with(response, member("output", exactjson.ArrayValue(items...)))
+	}
+	return response, ended, true
+}
+
+// converseStream joins the blocks of Bedrock's ConverseStream, whose events are objects with the kind of the event as their member.
+func converseStream(events []exactjson.Value) exactjson.Value {
+	blocks := map[string]*pieces{}
+	var order []string
+	set := []exactjson.Member{}
+	for _, event := range events {
+		start, delta, at := event.Get("contentBlockStart"), event.Get("contentBlockDelta"), ""
+		if start.Kind() == exactjson.Object {
+			at = start.Get("contentBlockIndex").Text()
+		} else {
+			at = delta.Get("contentBlockIndex").Text()
+		}
+		if blocks[at] == nil && (start.Kind() == exactjson.Object || delta.Kind() == exactjson.Object) {
+			blocks[at] = &pieces{first: start.Get("start").Get("toolUse")}
+			order = append(order, at)
+		}
+		if b, d := blocks[at], delta.Get("delta"); d.Kind() == exactjson.Object {
+			if r := d.Get("reasoningContent"); r.Kind() == exactjson.Object {
+				b.reasoning = true
+				b.WriteString(r.Get("text").Str())
+			}
+			b.WriteString(d.Get("text").Str())
+			b.WriteString(d.Get("toolUse").Get("input").Str())
+		}
+		if reason := event.Get("messageStop").Get("stopReason"); reason.Str() != "" {
+			set = append(set, member("stopReason", reason))
+		}
+		if usage := event.Get("metadata").Get("usage"); usage.Kind() == exactjson.Object {
+			set = append(set, member("usage", usage))
+		}
+	}
+	var content []exactjson.Value
+	for _, at := range order {
+		b := blocks[at]
+		switch {
+		case b.first.Kind() == exactjson.Object:
+			input, err := exactjson.Parse(b.String())
+			if err != nil {
+				input = exactjson.StringValue(b.String())
+			}
+			content = append(content, exactjson.ObjectValue(member("toolUse", with(b.first, member("input", input)))))
+		case b.reasoning:
+			text := exactjson.ObjectValue(textMember("text", b.String()))
+			content = append(content, exactjson.ObjectValue(member("reasoningContent", exactjson.ObjectValue(member("reasoningText", text)))))
+		default:
+			content = append(content, exactjson.ObjectValue(textMember("text", b.String())))
+		}
+	}
+	message := exactjson.ObjectValue(textMember("role", "assistant"), member("content", exactjson.ArrayValue(content...)))
+	return with(exactjson.ObjectValue(set...), member("output", exactjson.ObjectValue(member("message", message))))
+}
+
+// ollamaStream joins the pieces of Ollama's chat: texts in a row, calls whole, and counts in the last one.
+func ollamaStream(events []exactjson.Value) exactjson.Value {
+	var said, reasoned strings.Builder
+	var calls []exactjson.Value
+	last := exactjson.Value{}
+	for _, event := range events {
+		m := event.Get("message")
+		said.WriteString(m.Get("content").Str())
+		reasoned.WriteString(m.Get("thinking").Str())
+		for _, c := range m.Get("tool_calls").Members() {
+			calls = append(calls, c.Value)
+		}
+		last = event
+	}
+	message := []exactjson.Member{textMember("role", "assistant"), textMember("content", said.String())}
+	if reasoned.Len() > 0 {
+		message = append(message, textMember("reasoning_content", reasoned.String()))
+	}
+	if len(calls) > 0 {
+		message = append(message, member("tool_calls", exactjson.ArrayValue(calls...)))
+	}
+	return with(last, member("message", exactjson.ObjectValue(message...)))
 }
 
 // anthropicStream joins the blocks of a message.
@@ -147,15 +270,21 @@ func anthropicStream(message exactjson.Value, events []exactjson.Value) exactjso
 		b := blocks[at]
 		switch b.first.Get("type").Str() {
 		case "tool_use", "server_tool_use":
-			if input, err := exactjson.Parse(b.String()); err == nil {
-				content = append(content, with(b.first, member("input", input)))
+			if b.Len() == 0 {
+				content = append(content, b.first)
 				continue
 			}
-			content = append(content, b.first)
+			input, err := exactjson.Parse(b.String())
+			if err != nil {
+				input = exactjson.StringValue(b.String())
+			}
+			content = append(content, with(b.first, member("input", input)))
 		case "thinking":
 			content = append(content, with(b.first, textMember("thinking", b.first.Get("thinking").Str()+b.String())))
-		default:
+		case "text":
 			content = append(content, with(b.first, textMember("text", b.first.Get("text").Str()+b.String())))
+		default:
+			content = append(content, b.first)
 		}
 	}
 	return with(message, member("content", exactjson.ArrayValue(content...)), member("stop_reason", reason), member("usage", usage))
@@ -203,7 +332,7 @@ func Response(v exactjson.Value) exactjson.Value {
 		for _, m := range list.Members() {
 			events = append(events, m.Value)
 		}
-		if whole, ok := joined(events); ok {
+		if whole, _, ok := JoinEvents(events); ok {
 			return whole
 		}
 	}

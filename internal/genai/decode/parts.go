@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -327,12 +328,18 @@ func mediaPart(v exactjson.Value) Part {
 		sum := sha256.Sum256(raw)
 		p.SHA256, p.Size = hex.EncodeToString(sum[:]), int64(len(raw))
 	}
+	if sum := v.Get("sha256").Str(); data == "" && digest.MatchString(sum) { // who recorded it kept the digest, and left the bytes out
+		size, _ := CountOf(v.Get("size"))
+		p.SHA256, p.Size = sum, size
+	}
 	p.URI = uri.Str()
 	if p.URI == "" && p.SHA256 == "" {
 		return DataPart(whole)
 	}
 	return p
 }
+
+var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func dataURL(uri string) (mime, data string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, "data:")

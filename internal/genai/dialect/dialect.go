@@ -23,6 +23,12 @@ import (
 // LogScope is the scope of log records that travel as spans; see package evidence.
 const LogScope = "tapedeck.log"
 
+// TeeScope is the scope of spans that were made of model calls which passed over HTTP; see package modeltap.
+const TeeScope = "tapedeck.tee"
+
+// WorkspaceScope is the scope of what a folder held before a run; see package workspace. It is evidence of the trace and no part of the run.
+const WorkspaceScope = "tapedeck.workspace"
+
 // Dialect describes one way of writing a run into telemetry. The first dialect of the table that matches a span is its primary dialect;
 // later ones fill the fields that it leaves open.
 type Dialect struct {
@@ -49,6 +55,8 @@ type Dialect struct {
 	// code or in a file of the program, where nobody outside of it can set it.
 	Switch   string
 	Settings []Setting
+	// Flags are those of record that bring the telemetry, where the program emits none.
+	Flags string
 	// Events are the names of log events, or their beginnings up to and including the first dot.
 	Events []string
 	// Log returns the role of a log event (nil without Events).

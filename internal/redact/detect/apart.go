@@ -3,8 +3,9 @@
 
 package detect
 
-// Streams come at the same time, and are recorded as they came: the choices of an answer, the arguments of several calls. The objects around their deltas
-// say of which stream each is, by an id, an index or a type. What is left out is as it was: many name the id of a call with its first delta only.
+// Streams come at the same time, and are recorded as they came: the choices of an answer, the arguments of
+// several calls. The objects around their deltas say of which stream each is, by an id, an index or a type.
+// What is left out is as it was: many name the id of a call with its first delta only.
 
 // told says what a member tells of the object that it stands in.
 type told uint8
@@ -43,7 +44,8 @@ type tellsApart struct {
 	thing bool
 }
 
-// apartNode is what tells a piece apart, and the place of the next such node in Walk.apartness, counted from 1.
+// apartNode is what tells a piece apart, and the place of the next such node in Walk.apartness, counted from
+// 1.
 type apartNode struct {
 	tellsApart
 	next int
@@ -96,7 +98,8 @@ type teller struct {
 	depth int
 }
 
-// apart divides pieces at the same place into streams. A piece is of the last stream that nothing tells it from.
+// apart divides pieces at the same place into streams. A piece is of the last stream that nothing tells it
+// from.
 func (p *Walk) apart(pieces []*streamPiece) [][]*streamPiece {
 	var counted map[teller]bool
 	if len(pieces) > 1 {
@@ -138,7 +141,8 @@ func (p *Walk) apart(pieces []*streamPiece) [][]*streamPiece {
 	return out
 }
 
-// counting returns the tellers that count deltas and tell no streams apart: each delta has another value. It returns nil if nothing tells pieces apart.
+// counting returns the tellers that count deltas and tell no streams apart: each delta has another value. It
+// returns nil if nothing tells pieces apart.
 func (p *Walk) counting(pieces []*streamPiece) map[teller]bool {
 	first := map[teller]string{} // the value of the first piece that has one
 	differ, deltas := false, true

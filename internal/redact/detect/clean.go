@@ -366,7 +366,8 @@ func (p *Walk) beginKey(of *elements, s string, end int) cleanKey {
 	return p.cleanKeyOf(cleanBegin, textsum.Behind(of.blocks[n-1], s[n*textsum.Block:end], nil), end, of.key)
 }
 
-// ended notes the end of an element of the array top, which lies in outside. It remembers the one before, if that was the last of its block.
+// ended notes the end of an element of the array top, which lies in outside. It remembers the one before, if
+// that was the last of its block.
 func (p *Walk) ended(of *elements, s string, end int, outside, top *frame) {
 	now := p.counted()
 	if _, ok := now.since(of.before); !ok { // now or of any later element

@@ -243,7 +243,8 @@ func TestKeptTokensChangeNothing(t *testing.T) {
 	require.Greater(t, many, 20)
 }
 
-// Names of columns, and marks of keys, say something about what stands before or behind them, also when the text is known up to there, or a part of it.
+// Names of columns, and marks of keys, say something about what stands before or behind them, also when the
+// text is known up to there, or a part of it.
 func TestAKnownBeginOfAnArrayHidesNoColumnAndNoKey(t *testing.T) {
 	cell := strings.Repeat("alpha beta ", 30)
 	rows := func(n int) string {

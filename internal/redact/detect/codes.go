@@ -78,8 +78,9 @@ func (f *finder) codeSaid(id ruleID, at, end int) {
 // codeBehind are words behind a code that say that it is one.
 var codeBehind = []string{"valid for", "expires in", "do not share", "don't share", "never share", "g\u00fcltig", "valable", "v\u00e1lido"}
 
-// saidBehind says whether what stands between a word for a code and a number of n characters says that the number is the
-// code: it ends with a colon, a word for "is" or a character that is no ASCII. A longer number can follow the word directly.
+// saidBehind says whether what stands between a word for a code and a number of n characters says that the
+// number is the code: it ends with a colon, a word for "is" or a character that is no ASCII. A longer number
+// can follow the word directly.
 func saidBehind(gap string, n int) bool {
 	gap = strings.TrimRight(gap, " \t\r\n\"'*`")
 	if google := strings.TrimSuffix(gap, "G-"); google != gap { // your code is G-123456

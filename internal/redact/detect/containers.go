@@ -53,7 +53,8 @@ func (p *Walk) Ranges(name, s string) (at [][2]int) {
 	return at
 }
 
-// File searches what was rendered from evidence: its entries and events are records, and no stream goes on from one to the next.
+// File searches what was rendered from evidence: its entries and events are records, and no stream goes on
+// from one to the next.
 func (p *Walk) File(s string) {
 	p.records = true
 	p.edits("", s)
@@ -142,7 +143,8 @@ func (p *Walk) Events(walk func()) {
 	})
 }
 
-// Event walks one event. Texts go on in the next one of its name if its name, or theirs, says that it is a piece.
+// Event walks one event. Texts go on in the next one of its name if its name, or theirs, says that it is a
+// piece.
 func (p *Walk) Event(name string, walk func()) {
 	pieces := len(p.pieces)
 	p.salt, p.delta = "event "+name, p.r.Named(name).delta || slices.Contains(splitWords(name), "token")

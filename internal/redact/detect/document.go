@@ -33,10 +33,12 @@ type frame struct {
 	first  bool
 	open   int
 	before counted
-	// form is what the label of a field says about what is typed there: {"element": "Password field", "text": …}.
+	// form is what the label of a field says about what is typed there: {"element": "Password field", "text":
+	// …}.
 	form asks
-	// header is what the names of columns say about the rows in it, row about its own elements, cell about its members.
-	// collect is the header that its elements name. rows is where a list of lists stands among its members that came before the names.
+	// header is what the names of columns say about the rows in it, row about its own elements, cell about
+	// its members. collect is the header that its elements name. rows is where a list of lists stands among
+	// its members that came before the names.
 	header, row, collect *header
 	cell                 *Name
 	rows                 [2]int

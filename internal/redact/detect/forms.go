@@ -20,14 +20,16 @@ var (
 		"2fa|mfa code|verification code|security code|authentication code|auth code|login code|sign-in code|confirmation code|recovery code|backup code|access code|two-factor|two factor|authenticator|sms code|best\u00e4tigungscode|code de v\u00e9rification|"+
 		"c\u00f3digo de verificaci\u00f3n|c\u00f3digo de verifica\u00e7\u00e3o|\u9a8c\u8bc1\u7801|\u9a57\u8b49\u78bc|\u8a8d\u8a3c\u30b3\u30fc\u30c9|\uc778\uc99d\ubc88\ud638|\u043a\u043e\u0434 \u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0436\u0434\u0435\u043d\u0438\u044f|recovery phrase|seed phrase|client secret|clientsecret|secret key|secret value|card number|cardnumber|social security", "|")
 	askedKeys = strings.Split("api key|apikey|api-key|api_key|access key|secret|token|license key|private key|webhook", "|")
-	// askedShort are words of their own only. Those of askedCodes ask for a code, and mean something else elsewhere: a pin of a board, a pass of a test.
+	// askedShort are words of their own only. Those of askedCodes ask for a code, and mean something else
+	// elsewhere: a pin of a board, a pass of a test.
 	askedShort = wordSet("pwd pw 2fa mfa cvv cvc ssn psw totp")
 	askedCodes = wordSet("pass pin otp tan onetime")
 	// notTyped are words for what nobody types into, or what is said about a secret.
 	notTyped = wordSet(`button btn link checkbox toggle icon forgot forgotten show hide remember strength hint policy policies rule rules requirement requirements error message alert heading title help manager generator search
 		count counter expires expiry expiration min max menu tab image logo username email option settings setting reset resetting change changed changing visibility eye list docs about url name type length submit radio
 		method channel mode hash map location title`)
-	// notTypedLast are words for what is shown of a field, if they are the last ones: input[placeholder=Password] is the field.
+	// notTypedLast are words for what is shown of a field, if they are the last ones:
+	// input[placeholder=Password] is the field.
 	notTypedLast = wordSet("label placeholder caption tooltip")
 )
 

@@ -66,7 +66,8 @@ type facts struct {
 	idList string // ids, to compare them
 }
 
-// ofValue is what a name says of its own value: the name of a speaker, or of an id, says something of the values beside it.
+// ofValue is what a name says of its own value: the name of a speaker, or of an id, says something of the
+// values beside it.
 func (k *Name) ofValue() facts {
 	f := k.facts
 	f.speaker, f.row, f.told = false, false, toldNothing

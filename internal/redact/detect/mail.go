@@ -50,7 +50,8 @@ func (f *finder) emails() {
 	}
 }
 
-// quotedLocal returns where the quoted local part of an address begins that ends before the @ at at: "ada lovelace"@example.com. It returns at if there is none.
+// quotedLocal returns where the quoted local part of an address begins that ends before the @ at at: "ada
+// lovelace"@example.com. It returns at if there is none.
 func quotedLocal(s string, at int) int {
 	for i := at - 2; i >= 0 && at-i <= 66 && s[i] >= ' '; i-- {
 		if s[i] != '"' || i > 0 && s[i-1] == '\\' && i > 1 && !strings.HasSuffix(s[:at], "\\\"") {

@@ -12,7 +12,8 @@ import (
 // and in the oracle, and these were met when the evidence was searched. So the search of rendered documents remembers the values that it has met for as long
 // as it lasts: one that comes again is compared, and not hashed. It neither asks for a document as a whole nor remembers it: no other one is equal to it.
 
-// ClearJSON says whether Walk.File finds nothing in any of the texts. It reads JSON only: false means that File has to tell, also of any other text.
+// ClearJSON says whether Walk.File finds nothing in any of the texts. It reads JSON only: false means that
+// File has to tell, also of any other text.
 func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 	if r.clean == nil {
 		return false

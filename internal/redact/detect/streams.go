@@ -12,18 +12,22 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// A streamed message can stand as the deltas in which it came, in an array or in the events of a span. A secret can then lie in several of them.
-// So the deltas of one stream are read as one text first. What is found across their borders wins over what each piece shows by itself, because
-// the first half of a key is a hit too. The token stands where the secret began. The rest of the secret is taken out of the pieces that follow.
+// A streamed message can stand as the deltas in which it came, in an array or in the events of a span. A
+// secret can then lie in several of them. So the deltas of one stream are read as one text first. What is
+// found across their borders wins over what each piece shows by itself, because the first half of a key is a
+// hit too. The token stands where the secret began. The rest of the secret is taken out of the pieces that
+// follow.
 //
-// Names tell what is a delta: [{"delta": …}, {"delta": …}], ["to", "kens"] under "tokens", choices[0].delta.content of each chunk. Text that
-// stands under one name in the objects of one list is one text in parts, unless the objects name a speaker or are told apart. Members of other names are
-// values of their own, and {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing calls a stream are joined for known
-// forms of keys only.
+// Names tell what is a delta: [{"delta": …}, {"delta": …}], ["to", "kens"] under "tokens",
+// choices[0].delta.content of each chunk. Text that stands under one name in the objects of one list is one
+// text in parts, unless the objects name a speaker or are told apart. Members of other names are values of
+// their own, and {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing
+// calls a stream are joined for known forms of keys only.
 //
-// Nothing goes on from one thing to the next: from the result of a call, from a message, from an event that nothing calls a delta, from a row. The entries
-// and events of a file that was rendered from evidence stand in different spans there. Documents are read one behind the other wherever texts are, but
-// only what they call a delta goes on in the next.
+// Nothing goes on from one thing to the next: from the result of a call, from a message, from an event that
+// nothing calls a delta, from a row. The entries and events of a file that was rendered from evidence stand
+// in different spans there. Documents are read one behind the other wherever texts are, but only what they
+// call a delta goes on in the next.
 
 const (
 	maxPiece     = 4096    // the longest delta
@@ -143,7 +147,8 @@ func (p *Walk) spoken(from int) {
 	}
 }
 
-// parted says that pieces since from stand in what is no stream: only what is called a delta goes on behind it, by name or in a document.
+// parted says that pieces since from stand in what is no stream: only what is called a delta goes on behind
+// it, by name or in a document.
 func (p *Walk) parted(from int) {
 	for i := from; i < len(p.pieces); i++ {
 		if piece := &p.pieces[i]; !piece.firm {
@@ -342,8 +347,9 @@ func documentsOf(pieces []*streamPiece) (documents, texts []*streamPiece) {
 	return documents, texts
 }
 
-// lineStream reads pieces that are JSON one behind the other, as the lines of a text of JSON lines: what is a stream among their members is joined, and
-// no document loses its form. If nothing calls the pieces deltas, only what they call so goes on from one to the next.
+// lineStream reads pieces that are JSON one behind the other, as the lines of a text of JSON lines: what is a
+// stream among their members is joined, and no document loses its form. If nothing calls the pieces deltas,
+// only what they call so goes on from one to the next.
 func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
 	var b strings.Builder
 	begins := make([]int, len(pieces))

@@ -78,8 +78,8 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 	return r.look(s, k, user, decoded, sure, false)
 }
 
-// look is search. whole: the text was put together from pieces. It is not put together again, and its escapes are not undone: that was done before, and
-// all orders of all ways would be many.
+// look is search. whole: the text was put together from pieces. It is not put together again, and its escapes
+// are not undone: that was done before, and all orders of all ways would be many.
 func (r *Detector) look(s string, k *Name, user []*userRule, decoded int, sure, whole bool) []found {
 	if len(s) < gramLen {
 		return nil
@@ -133,7 +133,8 @@ func (r *Detector) look(s string, k *Name, user []*userRule, decoded int, sure, 
 	return out
 }
 
-// finders are reused: rules that hang on words are called through functions, so a finder cannot lie on the stack.
+// finders are reused: rules that hang on words are called through functions, so a finder cannot lie on the
+// stack.
 var finders = sync.Pool{New: func() any { return new(finder) }}
 
 // add notes a hit, without the white space around it.

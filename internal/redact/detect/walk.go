@@ -66,8 +66,9 @@ type Walk struct {
 	arrays, base int
 	lines, delta bool
 	salt         string
-	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of values of their own. records: the outermost text
-	// was rendered from evidence. told is what tells the open objects apart, apartness what tells the pieces.
+	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of
+	// values of their own. records: the outermost text was rendered from evidence. told is what tells the
+	// open objects apart, apartness what tells the pieces.
 	sent, several, records bool
 	told                   []tellsApart
 	apartness              []apartNode
@@ -90,7 +91,8 @@ type Walk struct {
 	trusted *cleanTable
 	// met are the values that were met in a rendered document, nil elsewhere.
 	met *metLeaves
-	// pem is what is known of a list of the lines of a private key. random is how many brackets are open in the state of a random password.
+	// pem is what is known of a list of the lines of a private key. random is how many brackets are open in
+	// the state of a random password.
 	pem    pemList
 	random int
 	// headers are the columns that the current object names, rowsBy those of the list that is walked.

@@ -24,8 +24,8 @@ type Filter struct {
 	Since, Until string   // when the run started: a time, a day, or an age such as 7d
 	Area         string   // AllAreas, "", or one of deck.Areas
 	Tenant       string
-	// Listed is for lists of runs and their sums: without Area they are those of production. A condition on an area, or on what only
-	// replays have, leaves it to the condition.
+	// Listed is for lists of runs and their sums: without Area they are those of production. A condition on
+	// an area, or on what only replays have, leaves it to the condition.
 	Listed bool
 
 	equal   []reel.Equal
@@ -37,7 +37,8 @@ type Filter struct {
 // AllAreas is the Area of whoever wants the runs of all.
 const AllAreas = "all"
 
-// production are the areas in which runs of production lie. The traces of a joined run need no tapes of their own: it may be all that shows them.
+// production are the areas in which runs of production lie. The traces of a joined run need no tapes of their
+// own: it may be all that shows them.
 var production = []deck.Area{deck.AreaRuns, deck.AreaJoined}
 
 // ofReplays are the columns that tell replays from production.

@@ -32,7 +32,9 @@ type Cage struct {
 	answers *net.UnixConn // one packet each
 	exited  *int
 	held    Enforced
-	dir     string // where the command runs; "" is here
+	dir     string      // where the command runs; "" is here
+	seen    <-chan Seen // once nobody is left inside
+	tells   *os.File
 }
 
 // descriptors of the first process inside.
@@ -42,9 +44,13 @@ const (
 )
 
 // New makes cmd, which must not have been started, one that waits in namespaces of its own, with so many
-// listeners on the loopback there. What cmd has as input and output is the command's later, but through a
+// listeners on the loopback there, and where files is not nil these files. What cmd has as input and output is the command's later, but through a
 // pipe where it is a terminal or a socket. The caller starts cmd within Seen, and calls Ready.
-func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
+func New(cmd *exec.Cmd, listeners int, files *Files) (*Cage, error) {
+	plan, err := json.Marshal(files)
+	if err != nil {
+		return nil, err
+	}
 	if err := throughPipes(cmd); err != nil {
 		return nil, err
 	}
@@ -59,6 +65,12 @@ func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 	}
 	c := &Cage{listeners: listeners, dir: cmd.Dir, orders: os.NewFile(uintptr(orders[0]), "orders")}
 	c.theirs = []*os.File{os.NewFile(uintptr(orders[1]), "orders"), os.NewFile(uintptr(answers[1]), "answers")}
+	tells, told, err := os.Pipe()
+	if err != nil {
+		_ = unix.Close(answers[0])
+		return nil, errors.Join(err, c.Close())
+	}
+	c.tells, c.theirs = tells, append(c.theirs, told)
 	own := os.NewFile(uintptr(answers[0]), "answers")
 	conn, err := net.FileConn(own)
 	_ = own.Close() // the connection has its own
@@ -66,7 +78,8 @@ func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.answers = conn.(*net.UnixConn)
-	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = "/proc/self/exe", []string{initName, strconv.Itoa(listeners)}, []string{}, c.theirs
+	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = "/proc/self/exe", []string{initName, string(plan), strconv.Itoa(listeners)}, []string{}, c.theirs
+	cmd.Dir = ""                            // the command's may be there inside alone
 	a := &syscall.SysProcAttr{Setsid: true} // nothing ends it with this program: it sees that end, and cleans up
 	cmd.SysProcAttr = a
 	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
@@ -75,6 +88,9 @@ func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 		a.UidMappings, a.GidMappings, a.GidMappingsEnableSetgroups = users, groups, true
 	}
 	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // for the loopback, the mounts and giving all up before the command runs
+	if files != nil {
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN) // with which the kernel keeps what an overlay holds
+	}
 	return c, nil
 }
 
@@ -151,6 +167,12 @@ func (c *Cage) Ready() (listeners []net.Listener, err error) {
 		_ = f.Close() // the process has them
 	}
 	c.theirs = nil
+	seen := make(chan Seen, 1)
+	c.seen = seen
+	go func() {
+		seen <- gather(c.tells)
+		_ = c.tells.Close()
+	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, files, err := c.answer()
@@ -175,6 +197,14 @@ func (c *Cage) Ready() (listeners []net.Listener, err error) {
 
 // Enforced says what holds for the command, when Ready has returned.
 func (c *Cage) Enforced() Enforced { return c.held }
+
+// Seen is what was seen of the command, when everything inside has ended. It is to be asked for once, after Ready.
+func (c *Cage) Seen() Seen {
+	if c.seen == nil {
+		return Seen{Why: "nothing has run"}
+	}
+	return <-c.seen
+}
 
 // answer reads one packet.
 func (c *Cage) answer() (a answer, files []*os.File, err error) {
@@ -275,6 +305,9 @@ func (c *Cage) Close() error {
 	c.theirs = nil
 	if c.answers != nil {
 		err = errors.Join(err, c.answers.Close())
+	}
+	if c.seen == nil && c.tells != nil { // else who reads it closes it, when it ends
+		err = errors.Join(err, c.tells.Close())
 	}
 	return err
 }

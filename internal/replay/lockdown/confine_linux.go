@@ -16,8 +16,8 @@ import (
 
 // confine takes from this thread, and so from the command that it starts, what the command does not need, and
 // says of each thing whether that was possible. The loopback is on when it is called, and the listeners are
-// open.
-func confine() (e Enforced) {
+// open. The files of the command are laid out before it may mount nothing any more; an error is that they cannot be.
+func confine(files *Files) (e Enforced, err error) {
 	e.Whole = true
 	note := func(what string, needed bool, err error) {
 		if err == nil {
@@ -44,6 +44,12 @@ func confine() (e Enforced) {
 	}))
 	note("/dev/pts of its own", false, mounted(ownTerminals))
 	note("/proc/sys and /sys read-only", os.Getuid() == 0, mounted(settingsReadOnly)) // to others than root they are
+	if files != nil {
+		if err := mounted(files.mount); err != nil {
+			return e, err
+		}
+		note("files of its own, all others read-only", true, nil)
+	}
 	note("new session", true, ownSession())
 	note("no capabilities", true, dropCapabilities())
 	privileges := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -52,7 +58,7 @@ func confine() (e Enforced) {
 		privileges = filterCalls()
 	}
 	note("seccomp", true, privileges)
-	return e
+	return e, nil
 }
 
 // ownTerminals hides the pseudo-terminals of outside, which belong to the user that the command is.

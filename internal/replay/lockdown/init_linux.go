@@ -24,6 +24,9 @@ import (
 // inside is the work of the first process: it makes the network ready, opens listeners for the program outside, runs the command, and takes
 // in what loses its parent. When it ends the kernel ends everything inside.
 func inside() int {
+	if len(os.Args) > 2 && os.Args[1] == stageName {
+		return stage(os.Args[2], os.Args[3:])
+	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(answersFD, &stat); err != nil || os.Getpid() != 1 || stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		fmt.Fprintln(os.Stderr, "tapedeck: this is not the inside of a lockdown")
@@ -43,6 +46,10 @@ func inside() int {
 	i := &initial{}
 	listeners, err := strconv.Atoi(os.Args[len(os.Args)-1])
 	var files []*os.File
+	var own *Files
+	if err == nil {
+		err = json.Unmarshal([]byte(os.Args[1]), &own)
+	}
 	if err == nil {
 		files, err = prepare(listeners)
 	}
@@ -50,7 +57,11 @@ func inside() int {
 		i.say(answer{Error: err.Error()})
 		return 2
 	}
-	enforced := confine()
+	enforced, err := confine(own)
+	if err != nil {
+		i.say(answer{Error: err.Error()})
+		return 2
+	}
 	i.say(answer{Enforced: &enforced}, files...)
 	for _, f := range files {
 		_ = f.Close() // the program outside has them
@@ -85,6 +96,7 @@ func ownFiles() error {
 
 // initial is the first process.
 type initial struct {
+	watching
 	remove string     // touched by obey alone
 	ending sync.Mutex // held by who ends the process
 }
@@ -170,7 +182,7 @@ func (i *initial) run(r run) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := os.StartProcess(path, r.Argv, &os.ProcAttr{Dir: r.Dir, Env: r.Env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+	p, err := i.start(path, r)
 	if err != nil {
 		return 0, err
 	}

@@ -146,9 +146,16 @@ func caged(t *testing.T, what string, env ...string) (found map[string]string, e
 // inCage runs a command in a cage.
 func inCage(t *testing.T, stdout, stderr io.Writer, argv []string, env ...string) (code int, e Enforced) {
 	t.Helper()
+	code, e, _ = seenInCage(t, stdout, stderr, nil, argv, env...)
+	return code, e
+}
+
+// seenInCage runs a command in a cage, and returns what was seen of it.
+func seenInCage(t *testing.T, stdout, stderr io.Writer, files *Files, argv []string, env ...string) (code int, e Enforced, s Seen) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0])
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cage, err := New(cmd, 1)
+	cage, err := New(cmd, 1, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +181,7 @@ func inCage(t *testing.T, stdout, stderr io.Writer, argv []string, env ...string
 	if err := cage.Close(); err != nil {
 		t.Error(err)
 	}
-	return code, cage.Enforced()
+	return code, cage.Enforced(), cage.Seen()
 }
 
 // probes are what the test binary does as a command. Each returns what came of every try, by name.
@@ -593,7 +600,7 @@ func TestTheFirstProcessHasNoEnvironment(t *testing.T) {
 	}
 	t.Setenv("TAPEDECK_TEST_SECRET", "s3cret")
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
-	cage, err := New(cmd, 0)
+	cage, err := New(cmd, 0, nil)
 	if err == nil {
 		err = cmd.Start()
 	}

@@ -20,13 +20,16 @@ type Cage struct{}
 var errHere = fmt.Errorf("%w: %s has no network namespaces", ErrImpossible, runtime.GOOS)
 
 // New refuses.
-func New(*exec.Cmd, int) (*Cage, error) { return nil, errHere }
+func New(*exec.Cmd, int, *Files) (*Cage, error) { return nil, errHere }
 
 // Ready refuses.
 func (*Cage) Ready() ([]net.Listener, error) { return nil, errHere }
 
 // Enforced is nothing.
 func (*Cage) Enforced() Enforced { return Enforced{} }
+
+// Seen is nothing.
+func (*Cage) Seen() Seen { return Seen{} }
 
 // Run refuses.
 func (*Cage) Run([]string, []string, string, time.Duration) error { return errHere }

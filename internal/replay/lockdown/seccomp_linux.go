@@ -87,22 +87,27 @@ func filter(goarch string) ([]bpf.Instruction, error) {
 // filterCalls puts the filter on this thread and all that it starts. There must be no way to new privileges.
 func filterCalls() error {
 	instructions, err := filter(runtime.GOARCH)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = setFilter(instructions, 0)
 	}
+	return err
+}
+
+// setFilter puts a filter on this thread, and returns what the kernel does.
+func setFilter(instructions []bpf.Instruction, flags uintptr) (int, error) {
 	raw, err := bpf.Assemble(instructions)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	code := make([]unix.SockFilter, len(raw))
 	for i, r := range raw {
 		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(code)
 	if errno != 0 {
-		return errno
+		return 0, errno
 	}
-	return nil
+	return int(n), nil
 }

@@ -16,7 +16,9 @@ import (
 type conversation struct {
 	system  string
 	entries []*entry
-	unknown bool // the recording lacks the whole or an end of it
+	// uninstructed says that the tape lacks the instructions of the run: what stands in system are others.
+	uninstructed bool
+	unknown      bool // the recording lacks the whole or an end of it
 	// accumulated says that the recorded request holds only what is new since an earlier one, whose conversation stands before it.
 	accumulated bool
 	// also is the same behind what its agent said and heard before, of a request of such an agent that shows no call.
@@ -127,10 +129,14 @@ func plainResult(v exactjson.Value) exactjson.Value {
 	if v.Kind() != exactjson.Array || v.Len() == 0 {
 		return v
 	}
+	if whole := v.At(0).Get("json"); v.Len() == 1 && v.At(0).Len() == 1 && !whole.IsAbsent() {
+		return whole // Bedrock
+	}
 	text := ""
 	for _, m := range v.Members() {
-		part := m.Value.Get("text")
-		if kind := m.Value.Get("type").Str(); kind != "text" && kind != "input_text" && kind != "output_text" || part.Kind() != exactjson.String {
+		part, kind := m.Value.Get("text"), m.Value.Get("type").Str()
+		bare := m.Value.Len() == 1 // Bedrock
+		if kind != "text" && kind != "input_text" && kind != "output_text" && !bare || part.Kind() != exactjson.String {
 			return v
 		}
 		text = joined(text, part.Str())

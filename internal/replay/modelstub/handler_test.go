@@ -367,14 +367,37 @@ func TestRecordedFailuresAreServedWithTheirStatus(t *testing.T) {
 	}
 }
 
+// A failed attempt and the next one, both recorded: the client is let try again, and not once more.
+func TestAClientTriesAgainWhereTheNextAttemptIsRecorded(t *testing.T) {
+	tp := conversationTape(t)
+	failed := tp.Events[0]
+	failed.Seq, failed.Status, failed.Error, failed.Response = 0, tape.EventError, &tape.Error{Type: "server_error", Message: "503 later"}, nil
+	tp.Events = slices.Insert(tp.Events, 0, failed)
+	url := server(t, tp, Options{}, Config{}).URL + "/v1/chat/completions"
+	if resp, body := post(t, url, requests[0].first); resp.StatusCode != 503 || resp.Header.Get("X-Should-Retry") != "" {
+		t.Errorf("%s %v %s", resp.Status, resp.Header, body)
+	}
+	if resp, body := post(t, url, requests[0].first); resp.StatusCode != 200 {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	tp = conversationTape(t)
+	tp.Events[0].Status, tp.Events[0].Error, tp.Events[0].Response = tape.EventError, failed.Error, nil
+	if resp, _ := post(t, server(t, tp, Options{}, Config{}).URL+"/v1/chat/completions", requests[0].first); resp.StatusCode != 503 || resp.Header.Get("X-Should-Retry") != "false" {
+		t.Errorf("%s %v", resp.Status, resp.Header)
+	}
+}
+
 func TestWhatHasNoStubIsRefusedByName(t *testing.T) {
 	for _, tt := range []struct {
 		path string
 		body map[string]any
 		want string
 	}{
-		{"/v1/embeddings", map[string]any{"input": "x"}, "/v1/embeddings"},
-		{"/v1/messages/count_tokens", map[string]any{}, "/v1/messages/count_tokens"},
+		{"/v1/images/generations", map[string]any{"prompt": "x"}, "/v1/images/generations"},
+		{"/model/meta.llama3/invoke", map[string]any{"prompt": "x"}, "/model/meta.llama3/invoke"},
+		{"/v1/projects/p/locations/l/publishers/meta/models/m:rawPredict", map[string]any{}, ":rawPredict"},
+		{"/api/generate", map[string]any{"prompt": "x", "suffix": "y"}, "suffix"},
+		{"/model/m/converse", map[string]any{"promptVariables": map[string]any{"x": map[string]any{"text": "y"}}}, "promptVariables"},
 		{"/v1/chat/completions", map[string]any{"n": 2, "messages": []any{}}, "n greater than 1"},
 		{"/v1/responses", map[string]any{"background": true, "input": "x"}, "background"},
 		{"/v1beta/models/m:generateContent", map[string]any{"cachedContent": "c/1"}, "cachedContent"},

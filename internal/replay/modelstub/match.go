@@ -5,13 +5,13 @@ package modelstub
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -24,6 +24,7 @@ const (
 	ByRule         Label = "rule"              // the conversations agree after the rules were applied
 	BySpacing      Label = "spacing"           // they differ in white space only
 	ByRedaction    Label = "redacted"          // recorded texts hold tokens; each was verified against the live text
+	ByRenaming     Label = "volatile"          // ids, times and the like of the run are others, and one renaming explains all of them
 	Rewritten      Label = "rewritten"         // a tool result has the content of a recorded form of it, in another form
 	ByPosition     Label = "position"          // several recorded turns fit; the order of the recording decided
 	OutOfOrder     Label = "out_of_order"      // content decided, and an earlier turn of the same agent has not been asked for
@@ -37,7 +38,10 @@ const (
 	AnswerRedacted Label = "response_redacted" // the answer holds tokens in place of what was redacted
 )
 
-var labelOrder = []Label{ByRule, BySpacing, ByRedaction, Rewritten, ByPosition, OutOfOrder, NotRecorded, BySequence, Accumulated, MediaNotSeen, ToolsDiffer, ModelDiffers, CallsRebuilt, AnswerRedacted}
+var labelOrder = []Label{
+	ByRule, BySpacing, ByRedaction, ByRenaming, Rewritten, ByPosition, OutOfOrder, NotRecorded, BySequence, Accumulated, MediaNotSeen, ToolsDiffer, ModelDiffers, CallsRebuilt,
+	AnswerRedacted,
+}
 
 // Difference is the first place at which a live conversation leaves a recorded one.
 type Difference struct {
@@ -46,6 +50,8 @@ type Difference struct {
 	Place    string `json:"place"`              // system_prompt; or 1.user, 2.assistant.calls.1.args, …
 	Recorded string `json:"recorded,omitempty"` // an excerpt around the difference
 	Live     string `json:"live,omitempty"`
+	// Rules are the smallest ones with which the conversations agree, as lines of a rules file.
+	Rules []string `json:"rules,omitempty"`
 }
 
 // comparison is one live conversation against one recorded.
@@ -54,6 +60,10 @@ type comparison struct {
 	labels map[Label]bool
 	depth  int // places that agree
 	diff   *Difference
+	names  *normalise.Renaming // what is volatile in this conversation
+	pairs  []normalise.Pair
+	failed *oracle.Compared // the values that do not agree, where it is values
+	equal  []string         // texts of the program that are equal on both sides
 }
 
 // conversations compares from the front. What the recording lacks agrees with everything, and is labelled.
@@ -65,7 +75,7 @@ func (x *comparison) conversations(rec, live *conversation) bool {
 		x.labels[NotRecorded] = true
 		return len(rec.entries) > 0 && x.known(rec, live)
 	}
-	if !x.text("system_prompt", "system_prompt", rec.system, live.system) {
+	if !x.system(rec, live) {
 		return false
 	}
 	for i := range max(len(rec.entries), len(live.entries)) {
@@ -77,7 +87,21 @@ func (x *comparison) conversations(rec, live *conversation) bool {
 			return false
 		}
 	}
-	return true
+	return x.oneToOne()
+}
+
+// system compares instructions. Of a tape that says that it lacks those of the run, what it has of others has to be the end of the live ones.
+func (x *comparison) system(rec, live *conversation) bool {
+	said := live.system
+	if rec.uninstructed {
+		x.labels[NotRecorded] = true
+		if rec.system == "" {
+			return true
+		}
+		first, _, _ := strings.Cut(rec.system, "\n")
+		said = said[max(0, strings.LastIndex(said, first)):]
+	}
+	return x.text("system_prompt", "system_prompt", rec.system, said)
 }
 
 // known reports that each entry that is recorded stands in the live conversation, in order.
@@ -86,14 +110,19 @@ func (x *comparison) known(rec, live *conversation) bool {
 	for i, e := range rec.entries {
 		found := false
 		for ; at < len(live.entries) && !found; at++ {
-			found = x.entry(itoa(i+1), e, live.entries[at])
+			before := len(x.pairs)
+			if found = x.entry(itoa(i+1), e, live.entries[at]); !found {
+				x.pairs = x.pairs[:before]
+				x.names = &normalise.Renaming{}
+				x.names.Take(x.pairs)
+			}
 		}
 		if !found {
 			return false
 		}
 		x.diff = nil
 	}
-	return true
+	return x.oneToOne()
 }
 
 func (x *comparison) entry(place string, rec, live *entry) bool {
@@ -137,7 +166,7 @@ func (x *comparison) call(place string, rec, live *called) bool {
 	} else if name != live.name {
 		return x.differ(place, name, live.name)
 	}
-	if !args.IsAbsent() && !x.value(place+".args", name, "args", args, live.args) {
+	if !args.IsAbsent() && !x.agrees(place+".args", oracle.Compared{Tool: name, Field: "args", Recorded: args, Live: live.args}).Agrees {
 		return false
 	}
 	if rec.unknown {
@@ -147,78 +176,96 @@ func (x *comparison) call(place string, rec, live *called) bool {
 	if rec.answered != live.answered {
 		return x.differ(place+".result", answered(rec), answered(live))
 	}
-	if !rec.answered || x.value(place+".result", rec.name, "result", rec.result, live.result) {
+	if !rec.answered {
 		return true
 	}
-	if cutShort(text(rec.result), text(live.result)) {
-		return false
+	by := normalise.Output // of a tool that ran, which is a program
+	if served := x.stub.options.Served; served != nil && served(live.name, oracle.Hash(live.args)) {
+		by = normalise.Said
 	}
-	for _, form := range append([]exactjson.Value{rec.result}, rec.also...) {
-		if oracle.SameAnswer(form, live.result) {
-			x.labels[Rewritten], x.diff = true, nil
+	result := oracle.Compared{Tool: rec.name, Field: "result", Live: live.result, Result: true, Place: by}
+	for i, form := range append([]exactjson.Value{rec.result}, rec.also...) {
+		result.Recorded = form
+		first, shown := x.diff, x.failed
+		a := x.agrees(place+".result", result)
+		if a.Agrees {
+			if i > 0 {
+				x.labels[Rewritten] = true
+			}
 			return true
+		}
+		if i > 0 {
+			x.diff, x.failed = first, shown // that of the form that the model was shown
+		} else if a.Cut {
+			return false
 		}
 	}
 	return false
-}
-
-// cutShort reports that live is the beginning of what the model was shown: an agent that loses the rest does something else. A recorded form
-// without a frame is none, for a frame stands in front of it.
-func cutShort(shown, live string) bool {
-	live = strings.TrimRight(live, " .…\n")
-	return live != "" && len(live) < len(strings.TrimRight(shown, " .…\n")) && strings.HasPrefix(shown, live)
 }
 
 func (x *comparison) text(place, field, rec, live string) bool {
-	return x.value(place, "", field, exactjson.StringValue(rec), exactjson.StringValue(live))
+	c := oracle.Compared{Field: field, Recorded: exactjson.StringValue(rec), Live: exactjson.StringValue(live)}
+	switch field {
+	case "system_prompt":
+		c.Place = normalise.Prompt
+	case "user_message":
+		c.Place, c.Open = normalise.Prompt, x.stub.around
+	}
+	return x.agrees(place, c).Agrees
 }
 
-// value compares the values as they are, as the rules leave them, but for white space, and with redacted texts in place of live ones.
-func (x *comparison) value(place, tool, field string, rec, live exactjson.Value) bool {
-	if !x.agrees(tool, field, rec, live) {
-		return x.differ(place, text(rec), text(live))
+// agrees compares two values in the normal form, and notes what was needed.
+func (x *comparison) agrees(place string, c oracle.Compared) oracle.Agreement {
+	c.Known = x.names
+	a := x.stub.normal.Agree(c)
+	if a.Agrees = a.Agrees && x.names.Take(a.Pairs); !a.Agrees {
+		x.differ(place, text(a.Recorded), text(a.Live))
+		c.Recorded, c.Live = a.Recorded, a.Live
+		x.failed = &c
+		return a
 	}
+	for _, label := range Labels(a.Needs) {
+		x.labels[label] = true
+	}
+	if a.Needs == 0 && c.Place != normalise.Said && c.Open == nil {
+		x.equal = append(x.equal, text(c.Live))
+	}
+	x.pairs = append(x.pairs, a.Pairs...)
 	x.depth++
-	return true
+	x.diff, x.failed = nil, nil
+	return a
 }
 
-func (x *comparison) agrees(tool, field string, rec, live exactjson.Value) bool {
-	if same(rec, live) {
-		return true
-	}
-	if same(x.stub.options.Rules.Apply(tool, field, rec), x.stub.options.Rules.Apply(tool, field, live)) {
-		x.labels[ByRule] = true
-		return true
-	}
-	if slices.Equal(strings.Fields(text(rec)), strings.Fields(text(live))) {
-		x.labels[BySpacing] = true
-		return true
-	}
-	if oracle.VerifiedRedaction(rec, live, x.stub.options.Verifier) {
-		x.labels[ByRedaction] = true
-		return true
-	}
-	return false
+var toleranceLabels = []struct {
+	needs oracle.Tolerance
+	label Label
+}{
+	{oracle.NeedsRules, ByRule}, {oracle.NeedsSpacing, BySpacing}, {oracle.NeedsTokens, ByRedaction}, {oracle.NeedsVolatile, ByRenaming}, {oracle.NeedsForm, Rewritten},
 }
 
-// same compares JSON and text that holds JSON alike: what one side carries as a value the other carries as text.
-func same(a, b exactjson.Value) bool {
-	if a.Equal(b) {
-		return true
-	}
-	if (a.Kind() == exactjson.String) == (b.Kind() == exactjson.String) {
-		return false
-	}
-	return oracle.Hash(parsed(a)) == oracle.Hash(parsed(b))
-}
-
-func parsed(v exactjson.Value) exactjson.Value {
-	if v.Kind() == exactjson.String {
-		if inner, err := exactjson.Parse(v.Str()); err == nil {
-			return inner
+// Labels names tolerances, in the order of reports.
+func Labels(needs oracle.Tolerance) (list []Label) {
+	for _, of := range toleranceLabels {
+		if needs&of.needs != 0 {
+			list = append(list, of.label)
 		}
 	}
-	return v
+	return list
+}
+
+// oneToOne reports that no name that is taken for another has kept itself in a text of the program that is equal on both sides.
+func (x *comparison) oneToOne() bool {
+	for _, p := range x.pairs {
+		if !p.Distinct() {
+			continue
+		}
+		for _, text := range x.equal {
+			if strings.Contains(text, p.Recorded) || strings.Contains(text, p.Live) {
+				return x.differ("renaming", p.Recorded, p.Live)
+			}
+		}
+	}
+	return true
 }
 
 func text(v exactjson.Value) string {
@@ -240,6 +287,7 @@ func (x *comparison) differ(place, rec, live string) bool {
 	for at < min(len(rec), len(live)) && rec[at] == live[at] {
 		at++
 	}
+	x.failed = nil
 	at = max(0, at-excerptBefore)
 	excerpt := func(s string) string {
 		return strings.ToValidUTF8(s[min(at, len(s)):min(at+excerptLength, len(s))], "")

@@ -44,13 +44,17 @@ type Report struct {
 	Turns  int      `json:"turns"` // recorded model calls
 	Missed int      `json:"missed"`
 	Live   int      `json:"live,omitempty"` // asked of a real model
+	// Volatile counts the values that are others than in the recording and were taken for equal.
+	Volatile []Renamed `json:"volatile,omitempty"`
+	// Beside is what was asked for beside model calls.
+	Beside []Beside `json:"beside,omitempty"`
 }
 
 // Report tells what happened so far.
 func (s *Session) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Calls: []*Call{}, Unused: []Unused{}, Turns: len(s.stub.turns)}
+	r := Report{Calls: []*Call{}, Unused: []Unused{}, Turns: len(s.stub.turns), Volatile: s.stub.options.renamed(s.names)}
 	for _, c := range s.calls {
 		own := *c
 		r.Calls = append(r.Calls, &own)
@@ -60,6 +64,9 @@ func (s *Session) Report() Report {
 		case !c.Outcome.Served():
 			r.Missed++
 		}
+	}
+	for _, b := range s.beside {
+		r.Beside = append(r.Beside, *b)
 	}
 	for i, n := range s.stub.turns {
 		if s.stub.options.free(n) {

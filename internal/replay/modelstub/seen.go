@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // Bounds of what a stub remembers: requests, and bytes of all of them.
@@ -49,6 +51,7 @@ type sight struct {
 type written struct {
 	contentType  string
 	body         []byte
+	ends         []int // of the events of a stream; nil for one object
 	madeUp, left []string
 }
 
@@ -119,6 +122,7 @@ type agreement struct {
 	labels  map[Label]bool // not to be changed
 	depth   int
 	differs *Difference
+	pairs   []normalise.Pair // what has to be taken for what; the session says whether it can
 }
 
 // memory holds the requests that a stub has seen, so that replays of one tape, which send the same again and again, read and compare it once. It is
@@ -153,14 +157,17 @@ func (m *memory) put(key seenKey, s *sight, size int) {
 func (s *Stub) agreements(live *conversation) []agreement {
 	found := make([]agreement, len(s.turns))
 	for i, n := range s.turns {
-		x := comparison{stub: s, labels: map[Label]bool{}}
-		found[i] = agreement{agrees: x.conversations(&n.sent, live), labels: x.labels, depth: x.depth, differs: x.diff}
+		found[i] = s.agreement(&n.sent, live)
 		if also := n.sent.also; also != nil && !found[i].agrees {
-			x := comparison{stub: s, labels: map[Label]bool{}}
-			if agrees := x.conversations(also, live); agrees || x.depth > found[i].depth {
-				found[i] = agreement{agrees: agrees, labels: x.labels, depth: x.depth, differs: x.diff}
+			if x := s.agreement(also, live); x.agrees || x.depth > found[i].depth {
+				found[i] = x
 			}
 		}
 	}
 	return found
+}
+
+func (s *Stub) agreement(sent, live *conversation) agreement {
+	x := comparison{stub: s, labels: map[Label]bool{}, names: &normalise.Renaming{}}
+	return agreement{agrees: x.conversations(sent, live), labels: x.labels, depth: x.depth, differs: x.diff, pairs: x.pairs}
 }

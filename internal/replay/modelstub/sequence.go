@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -297,6 +298,9 @@ func (s *Session) placeOf(live *conversation) place {
 	return place{after: none, begin: true}
 }
 
+// plainly tells what an agent sends back from what it was answered.
+var plainly oracle.Normal
+
 // saidBy reports that an entry of a live request is an answer that was served: the same calls, or without calls the same text.
 func saidBy(e *entry, m *tape.Message) bool {
 	text, calls := "", 0
@@ -305,7 +309,7 @@ func saidBy(e *entry, m *tape.Message) bool {
 		case tape.PartText:
 			text = joined(text, p.Text)
 		case tape.PartToolCall:
-			if calls >= len(e.calls) || e.calls[calls].name != p.Name || !same(e.calls[calls].args, p.Args) {
+			if calls >= len(e.calls) || e.calls[calls].name != p.Name || !plainly.Agree(oracle.Compared{Recorded: p.Args, Live: e.calls[calls].args, Lines: true}).Agrees {
 				return false
 			}
 			calls++
@@ -351,7 +355,7 @@ func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 	}
 	if n.sent.system != "" {
 		x := comparison{stub: s.stub, labels: map[Label]bool{}}
-		x.text("system_prompt", "system_prompt", n.sent.system, live.system)
+		x.system(&n.sent, live)
 		return x.diff
 	}
 	return nil

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers: OpenAI chat completions and
-// responses, Anthropic messages, Gemini generateContent, whole and streamed. A request gets what the recorded request with the same
+// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers (OpenAI, Anthropic, Gemini, Bedrock,
+// Ollama, Cohere, Mistral, OpenRouter), whole and streamed. A request gets what the recorded request with the same
 // conversation was answered, or a typed miss; nothing is guessed. What the protocol demands and the tape does not hold is made up, and
 // declared with each answer.
 package modelstub
@@ -26,6 +26,13 @@ type Options struct {
 	Rules *normalise.Rules
 	// Verifier may be nil: redacted texts then agree only with themselves.
 	Verifier oracle.TokenVerifier
+	// Volatile finds what differs from run to run although nothing differs, in what programs write around a conversation; nil finds nothing.
+	Volatile *normalise.Volatile
+	// Names are what volatile values of the recording are called in the one replay that the stub is for; nil: each session has its own.
+	Names *normalise.Renaming
+	// Served reports that a call of a tool was answered from the recording in the replay: nothing in its result is volatile. Without it all tools are taken to have run. It must be
+	// safe for concurrent use.
+	Served func(tool, argsHash string) bool
 	// Mask hides secrets in what reports show of live texts; nil shows them as they are.
 	Mask func(text string) string
 	// Before is the sequence number of the first event that is not recorded for this replay, 0 for none: model calls from it on are not
@@ -53,6 +60,8 @@ type Stub struct {
 	models  map[string]bool // that were asked, or answered
 	lacking bool            // of some turns the tapes do not hold the whole conversation
 	seen    memory
+	normal  oracle.Normal
+	space   space
 }
 
 // turn is a recorded model call.
@@ -82,7 +91,7 @@ func New(t *tape.Tape, o Options) *Stub { return Family([]*tape.Tape{t}, o) }
 
 // Family returns a stub of the runs that one command made: each session can be served each of their turns once.
 func Family(tapes []*tape.Tape, o Options) *Stub {
-	s := &Stub{tapes: tapes, options: o, byCall: map[string]int{}, models: map[string]bool{}}
+	s := &Stub{tapes: tapes, options: o, byCall: map[string]int{}, models: map[string]bool{}, normal: oracle.Normal{Rules: o.Rules, Verifier: o.Verifier, Volatile: o.Volatile}}
 	for i := range tapes {
 		s.add(i)
 	}
@@ -100,12 +109,14 @@ func (s *Stub) add(number int) {
 		}
 	}
 	asked, grown := asked(t), newAccumulated()
+	uninstructed := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeContentAbsent && f.Field == "input.system_prompt" })
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventModelCall {
 			continue
 		}
 		n := &turn{event: e, tape: number, after: none, toolsKnown: len(t.Tools) > 0, sent: recorded(t, e, asked, results, grown)}
+		n.sent.uninstructed = uninstructed
 		if e.Request != nil {
 			for _, id := range e.Request.Tools {
 				n.tools = append(n.tools, t.Tools[id].Name)
@@ -192,6 +203,7 @@ type Answer struct {
 	turn    *turn
 	message tape.Message
 	reason  string // of unservable
+	again   bool   // the same request is recorded once more, and has not been served
 }
 
 // Seq is the sequence number of the recorded model call, 0 without one.
@@ -213,11 +225,19 @@ type Session struct {
 	asked    map[askedCall][]int // calls that were served and not yet made → the tapes of the turns, where there are several
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
+	names    *normalise.Renaming
+	beside   []*Beside
 }
 
 // NewSession returns a session in which nothing has been served.
 func (s *Stub) NewSession() *Session {
-	return &Session{stub: s, used: make([]bool, len(s.turns)), shown: map[string]Shown{}, asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}}
+	names := s.options.Names
+	if names == nil {
+		names = &normalise.Renaming{}
+	}
+	return &Session{
+		stub: s, used: make([]bool, len(s.turns)), shown: map[string]Shown{}, asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names,
+	}
 }
 
 // Answer answers a request and counts it.
@@ -274,7 +294,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 	}
 	for i, n := range s.stub.turns {
 		x := candidate{index: i, labels: found[i].labels}
-		agrees := found[i].agrees
+		agrees := found[i].agrees && s.names.Allows(found[i].pairs)
 		if n.sent.unknown && (agrees || len(n.sent.entries) == 0) {
 			stands := s.stands(i, at, live)
 			if agrees = (agrees || stands) && s.against(r, i, live) == nil; agrees {
@@ -321,8 +341,11 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		best.labels[OutOfOrder] = true
 	}
 	s.used[best.index] = true
+	s.names.Take(found[best.index].pairs)
 	s.served = append(s.served, best.index)
-	return s.serve(r, best)
+	a := s.serve(r, best)
+	a.again = len(fits) > 1
+	return a
 }
 
 // plus is a set of labels and one more.
@@ -338,6 +361,11 @@ func plus(labels map[Label]bool, more Label) map[Label]bool {
 // nearest says of a miss which recorded request it stands for, and where it differs: the one that comes next in the sequence of its agent, else the one that
 // agrees furthest.
 func (s *Session) nearest(r *Request, live *conversation, found []agreement) *Difference {
+	for i, n := range s.stub.turns {
+		if found[i].agrees && !s.names.Allows(found[i].pairs) {
+			return s.stub.contradiction(n, s.names, found[i].pairs)
+		}
+	}
 	best, differs := s.expected(r, live, found)
 	if best == none {
 		for i := range s.stub.turns {
@@ -351,7 +379,8 @@ func (s *Session) nearest(r *Request, live *conversation, found []agreement) *Di
 		return nil
 	}
 	d := *differs
-	d.Seq, d.Run = s.stub.turns[best].event.Seq, s.stub.run(s.stub.turns[best])
+	n := s.stub.turns[best]
+	d.Seq, d.Run, d.Rules = n.event.Seq, s.stub.run(n), s.stub.mend(n, live)
 	return &d
 }
 

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // counted is a report of a session in which one call had an outcome.
@@ -55,6 +57,7 @@ func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 			Model:  modelstub.Report{Turns: 1, Calls: []*modelstub.Call{{Call: 1, Outcome: modelstub.Hit}}},
 			Oracle: counted(oracle.Hit), MCP: counted(oracle.Hit),
 			Tools: []ToolCall{{Seq: 1, Name: "count", Layer: LayerOracle}}, Comparison: compared(source),
+			Copy: &Copied{Ran: 1, AsRecorded: 1}, Evidence: &Evidence{Watched: true},
 		}, source, said
 	}
 	cases := map[string][]func(h happened){
@@ -81,9 +84,20 @@ func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 		},
 		"tool calls were recorded (mcp)": {func(h happened) { h.report.MCP = counted(oracle.NoEntry) }},
 		"the oracle answered":            {func(h happened) { h.elsewhere(Elsewhere{Calls: 1, Broken: 1, Problem: "401"}) }},
-		"no tool ran live":               {func(h happened) { h.report.Tools[0].Layer = LayerLive }},
-		CheckEvents:                      {func(h happened) { h.report.Comparison = compared(changed) }},
-		CheckAnswer:                      {func(h happened) { *h.answer = other }},
+		"no tool ran live": {
+			func(h happened) { h.report.Tools[0].Layer = LayerLive },
+			func(h happened) { h.report.Tools[0].Layer = LayerUnknown },
+		},
+		"tools that ran in the copy did as recorded": {func(h happened) { h.report.Copy.Different = []string{"count differs in result"} }},
+		"what was seen agrees with what the report says": {func(h happened) {
+			withCommand := *source
+			withCommand.Events = slices.Clone(source.Events)
+			withCommand.Events[0].Args = exactjson.ObjectValue(exactjson.Member{Name: "command", Value: exactjson.StringValue("wc -l notes")})
+			*h.replayed = &withCommand
+			h.report.Evidence.all = []lockdown.Program{{Path: "/bin/sh", Argv: []string{"sh", "-c", "wc -l notes"}, Count: 1}}
+		}},
+		CheckEvents: {func(h happened) { h.report.Comparison = compared(changed) }},
+		CheckAnswer: {func(h happened) { *h.answer = other }},
 	}
 	names := map[string]bool{}
 	for name, changes := range cases {

@@ -38,6 +38,7 @@ var telemetry = []Variable{
 	{Name: "OTEL_SDK_DISABLED", Unset: true}, {Name: "OTEL_TRACES_SAMPLER", Value: "always_on"},
 	{Name: "OTEL_TRACES_EXPORTER", Value: "otlp"}, {Name: "OTEL_LOGS_EXPORTER", Value: "otlp"}, {Name: "OTEL_METRICS_EXPORTER", Value: "none"},
 	{Name: "OTEL_SEMCONV_STABILITY_OPT_IN", Value: "gen_ai_latest_experimental"},
+	{Name: "OTEL_BSP_SCHEDULE_DELAY", Value: "200"}, {Name: "OTEL_BLRP_SCHEDULE_DELAY", Value: "200"}, // programs that end without a flush
 	{Name: "CLAUDE_CODE_ENABLE_TELEMETRY", Value: "1"},
 	{Name: "TRACEPARENT", Unset: true}, {Name: "TRACESTATE", Unset: true}, // the run is a trace of its own
 }
@@ -62,6 +63,12 @@ func (s Services) Variables() (list []Variable) {
 		set(s.Model, "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "TAPEDECK_MODEL_URL")
 		set(dummyKey, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 		set("false", "GOOGLE_GENAI_USE_VERTEXAI")
+		set(s.Model, "OLLAMA_HOST", "OLLAMA_API_BASE", "CO_API_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL_BEDROCK", "ANTHROPIC_BEDROCK_BASE_URL", "GOOGLE_VERTEX_BASE_URL")
+		set(s.Model+"/v1", "ANTHROPIC_VERTEX_BASE_URL")
+		set(s.Model+"/api/v1", "OPENROUTER_BASE_URL", "OPENROUTER_API_BASE")
+		set(s.Model+"/mistral/v1", "MISTRAL_BASE_URL", "MISTRAL_API_BASE", "MISTRAL_AZURE_API_BASE")
+		set(s.Model+"/v2/chat", "COHERE_API_BASE") // LiteLLM has the path in it
+		set("1", "AWS_MAX_ATTEMPTS")               // what the SDK retried lies behind a recorded failure
 		list = append(list, Variable{Name: "ANTHROPIC_AUTH_TOKEN", Unset: true})
 	}
 	if s.OTLP != "" {

@@ -22,6 +22,7 @@ type OfRun struct {
 	Replayed   string          `json:"replayed,omitempty"` // run id
 	Checks     []Check         `json:"checks"`
 	Tools      []ToolCall      `json:"tools"`
+	Tolerated  []Tolerated     `json:"tolerated,omitempty"`
 	Comparison *compare.Result `json:"comparison,omitempty"`
 }
 
@@ -29,6 +30,7 @@ type OfRun struct {
 type Pairs struct {
 	Replayed    []*tape.Tape // nil: none came
 	Comparisons []*compare.Result
+	Tolerated   [][]Tolerated
 	Others      []string // run ids of what else ran
 }
 
@@ -36,9 +38,9 @@ type Pairs struct {
 const maxPairs = 4096
 
 // Pair gives each recorded run the replayed one that it has the most equal events with, one to one, the closest first. Of those that are equally close,
-// the earlier ones. The parts of a joined run are no other runs.
-func Pair(recorded, replayed []*tape.Tape, o compare.Options) (p Pairs, err error) {
-	p = Pairs{Replayed: make([]*tape.Tape, len(recorded)), Comparisons: make([]*compare.Result, len(recorded))}
+// the earlier ones. The parts of a joined run are no other runs. c takes for equal what agrees in the normal form.
+func Pair(recorded, replayed []*tape.Tape, o compare.Options, c *Reconciler) (p Pairs, err error) {
+	p = Pairs{Replayed: make([]*tape.Tape, len(recorded)), Comparisons: make([]*compare.Result, len(recorded)), Tolerated: make([][]Tolerated, len(recorded))}
 	type pair struct {
 		a, b   int
 		result *compare.Result
@@ -77,6 +79,14 @@ func Pair(recorded, replayed []*tape.Tape, o compare.Options) (p Pairs, err erro
 			parts[id] = true
 		}
 	}
+	for a, t := range p.Replayed {
+		if t == nil {
+			continue
+		}
+		if p.Comparisons[a], p.Tolerated[a], err = c.Compare(recorded[a], t, o); err != nil {
+			return p, err
+		}
+	}
 	for b, t := range replayed {
 		if !taken[b] && !(parts[t.Run.RunID] && len(t.Run.Joined) == 0) {
 			p.Others = append(p.Others, t.Run.RunID)
@@ -87,12 +97,12 @@ func Pair(recorded, replayed []*tape.Tape, o compare.Options) (p Pairs, err erro
 
 // JudgeRuns is Judge of all runs that one command made, and says of each how its replay ended. layers says what answered the tool calls of a
 // replayed run. It returns the first replay, nil where none came.
-func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(*tape.Tape) []ToolCall) (first *tape.Tape) {
+func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(recorded, replayed *tape.Tape) []ToolCall) (first *tape.Tape) {
 	r.Runs, r.Tools = nil, []ToolCall{}
 	came, equal, details := 0, 0, ""
 	for i, source := range recorded {
 		one := Report{Policies: r.Policies, Source: source.Run.RunID}
-		run := OfRun{Source: source.Run.RunID, Tools: []ToolCall{}, Comparison: p.Comparisons[i]}
+		run := OfRun{Source: source.Run.RunID, Tools: []ToolCall{}, Tolerated: p.Tolerated[i], Comparison: p.Comparisons[i]}
 		run.Headline = headline(r.Model.Calls, run.Source, run.Comparison)
 		t := p.Replayed[i]
 		one.check("a replay of the run came", t != nil, "")
@@ -101,7 +111,7 @@ func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(*tape.Tap
 			if first == nil {
 				first = t
 			}
-			run.Replayed, run.Tools = t.Run.RunID, layers(t)
+			run.Replayed, run.Tools = t.Run.RunID, layers(source, t)
 			r.Tools = append(r.Tools, run.Tools...)
 			one.Comparison, one.Comparable = run.Comparison, r.Policies.comparable(len(source.Events))
 			one.checkEvents()

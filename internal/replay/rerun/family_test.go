@@ -52,7 +52,7 @@ func TestEachRecordedRunGetsTheReplayThatFitsItBest(t *testing.T) {
 		"nothing came":      {[]*tape.Tape{joined}, nil, []string{"-"}, nil},
 		"beside the joined": {[]*tape.Tape{joined}, []*tape.Tape{calling("P1", "a"), calling("P2", "b"), again, calling("Q", "q")}, []string{"J"}, []string{"Q"}},
 	} {
-		p, err := Pair(of.recorded, of.replayed, compare.Options{})
+		p, err := Pair(of.recorded, of.replayed, compare.Options{}, &Reconciler{})
 		if err != nil || !slices.Equal(ids(p.Replayed), of.want) || !slices.Equal(p.Others, of.others) {
 			t.Errorf("%s: %v beside %v, %v", name, ids(p.Replayed), p.Others, err)
 		}
@@ -74,12 +74,12 @@ func TestAFamilyIsAsRecordedWhenEachOfItsRunsIs(t *testing.T) {
 		"one more":  {[]*tape.Tape{calling("A", "x"), calling("B", "y"), calling("C", "y")}, Diverged, []Verdict{AsRecorded, AsRecorded}, "2 of 2; another run came"},
 		"none came": {nil, NotDone, []Verdict{NotDone, NotDone}, "FAIL  telemetry came"},
 	} {
-		p, err := Pair(recorded, of.replayed, compare.Options{})
+		p, err := Pair(recorded, of.replayed, compare.Options{}, &Reconciler{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := &Report{OtherRuns: p.Others, Model: modelstub.Report{Turns: 1, Calls: []*modelstub.Call{{Call: 1, Outcome: modelstub.Hit, Run: "a", Seq: 1}}}}
-		r.JudgeRuns(recorded, p, func(of *tape.Tape) []ToolCall {
+		r.JudgeRuns(recorded, p, func(_, of *tape.Tape) []ToolCall {
 			return []ToolCall{{Seq: 1, Name: of.Events[0].Name, Layer: LayerOracle}}
 		})
 		var runs []Verdict

@@ -61,6 +61,8 @@ type Network struct {
 	done  chan error
 	// Address is the URL of the proxy, "" without one.
 	Address string
+	// Seen is what was seen of a command in a namespace, when Close has returned; nil without one.
+	Seen *lockdown.Seen
 }
 
 // listeners of a command: for its services, for its telemetry and for the proxy.
@@ -78,7 +80,7 @@ func OpenNetwork(ctx context.Context, want Shut, required bool, proxy *lockdown.
 			if err := n.enforced(required); err != nil {
 				return nil, errors.Join(err, n.Close())
 			}
-		case required || !errors.Is(err, lockdown.ErrImpossible):
+		case required || command.Files != nil || !errors.Is(err, lockdown.ErrImpossible):
 			return nil, err
 		default:
 			n.Shut, n.Promise, n.Why = ShutProxy, promise[ShutProxy], err.Error()
@@ -138,6 +140,8 @@ func (n *Network) Close() (err error) {
 	}
 	if n.held != nil {
 		err = errors.Join(err, n.held.Drop())
+		seen := n.held.Seen()
+		n.Seen = &seen
 	}
 	return err
 }

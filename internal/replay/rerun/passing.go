@@ -36,6 +36,9 @@ var passing = strings.Fields(`
 	GIT_AUTHOR_* GIT_COMMITTER_* OTEL_*
 	OPENAI_* AZURE_OPENAI_* ANTHROPIC_* GEMINI_* AWS_REGION AWS_DEFAULT_REGION GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION`)
 
+// ofAWS are variables that say whose requests to AWS are.
+var ofAWS = regexp.MustCompile(`^AWS_(ACCESS_KEY_ID|PROFILE|BEARER_TOKEN_BEDROCK|WEB_IDENTITY_TOKEN_FILE|CONTAINER_CREDENTIALS_(FULL|RELATIVE)_URI)=`)
+
 // secretName is what names of secrets hold. Headers are where OTLP and SDKs have keys.
 var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|COOKIE|HEADER|AUTH([^A-Z]|$)`)
 
@@ -50,6 +53,8 @@ var Own = []string{RedactionKeyVariable, OracleTokenVariable}
 type Choice struct {
 	Names    []string
 	Patterns []string // as path.Match has them
+	// OfProgram says which variables belong to the program that is run; nil: none. Secrets among them are withheld.
+	OfProgram func(name string) bool
 }
 
 // CheckName refuses what is no name of a variable, and the redaction key.
@@ -99,7 +104,7 @@ func (c Choice) Replay(environ []string) (passed, withheld []string) {
 		switch {
 		case !ok || name == "": // Windows has names of drives that begin with =
 			passed = append(passed, variable)
-		case c.wants(name) || passes(fold(name), value):
+		case c.wants(name) || passes(fold(name), value) || c.ofProgram(fold(name), value):
 			passed = append(passed, variable)
 		case !slices.Contains(Own, fold(name)):
 			withheld = append(withheld, name)
@@ -107,6 +112,10 @@ func (c Choice) Replay(environ []string) (passed, withheld []string) {
 	}
 	slices.Sort(withheld)
 	return passed, slices.Compact(withheld)
+}
+
+func (c Choice) ofProgram(name, value string) bool {
+	return c.OfProgram != nil && c.OfProgram(name) && !secretName.MatchString(name) && !secretValue.MatchString(value) && !slices.Contains(Own, name)
 }
 
 func passes(name, value string) bool {
@@ -142,6 +151,11 @@ func (c Choice) Program(environ, secrets []string) (passed, withheld []string) {
 func (s Services) StandIns(environ, withheld []string) (list []Variable) {
 	for _, name := range withheld {
 		if strings.HasSuffix(fold(name), "_API_KEY") {
+			list = append(list, Variable{Name: name, Value: dummyKey})
+		}
+	}
+	if s.Model != "" && slices.ContainsFunc(environ, func(v string) bool { return ofAWS.MatchString(v) }) { // without them programs take AWS for not set up
+		for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 			list = append(list, Variable{Name: name, Value: dummyKey})
 		}
 	}

@@ -33,6 +33,12 @@ type Command struct {
 	Ask func(ctx context.Context) error
 	// Held is set for a command that Hold has prepared; its input and output are those that Hold was given.
 	Held *Held
+	// Files are what a command that is held may write; nil leaves it all files.
+	Files *lockdown.Files
+	// Detached is set for a command whose processes are ended wherever they are (Linux): it is called with the names of those that had left the group. Mark is a variable that this
+	// command alone has, as NAME=VALUE.
+	Detached func(names []string)
+	Mark     string
 	// Remove is a folder that must not outlive this process, where Held can see to it.
 	Remove string
 }
@@ -49,7 +55,7 @@ type Held struct {
 // Hold prepares a network of its own for a command, with so many listeners. Run lets the command begin; Drop gives it up.
 func Hold(c Command, listeners int) (*Held, error) {
 	cmd := newCmd(c)
-	cage, err := lockdown.New(cmd, listeners)
+	cage, err := lockdown.New(cmd, listeners, c.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +84,9 @@ func (h *Held) Drop() error {
 	}
 	return err
 }
+
+// Seen is what was seen of the command, when Drop has returned.
+func (h *Held) Seen() lockdown.Seen { return h.cage.Seen() }
 
 // Client asks what the command serves on its loopback; of one that is not held, on that of this machine.
 func (h *Held) Client() *http.Client {
@@ -119,6 +128,14 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 		cmd, ended = c.Held.cmd, c.Held.ended
 		err = c.Held.cage.Run(c.Argv, c.Env, c.Remove, c.Grace)
 	} else {
+		if c.Detached != nil {
+			end := procgroup.Adopt(c.Mark)
+			defer func() {
+				if names := end(c.Grace); len(names) > 0 {
+					c.Detached(names)
+				}
+			}()
+		}
 		cmd = newCmd(c)
 		ended, err = procgroup.Start(cmd)
 	}

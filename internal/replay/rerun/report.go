@@ -6,6 +6,7 @@ package rerun
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,29 +28,6 @@ const (
 	Diverged   Verdict = "diverged" // or missed: something was asked for that is not recorded
 	NotDone    Verdict = "not_done" // no comparison could be made
 )
-
-// Layer is what answered a tool call of the replay.
-type Layer string
-
-// The layers.
-const (
-	LayerOracle Layer = "oracle" // over HTTP
-	LayerMCP    Layer = "mcp"
-	LayerModel  Layer = "model" // the provider ran it within the model call
-	LayerLive   Layer = "live"  // the tool itself ran
-)
-
-// ToolCall is a tool call of the replay.
-type ToolCall struct {
-	Seq     int    `json:"seq"` // in the replayed run
-	Name    string `json:"name"`
-	Layer   Layer  `json:"layer"`
-	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
-	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
-	// Outcome is what the oracle answered, where it was asked and had no recorded answer, or Broken: neither
-	// is a live call.
-	Outcome oracle.Outcome `json:"outcome,omitempty"`
-}
 
 // The checks that somebody who holds a replay to something else leaves out.
 const (
@@ -80,55 +58,24 @@ type Report struct {
 	Comparable  Comparable       `json:"comparable"` // what the checks of events and answer hold it to
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
+	Evidence    *Evidence        `json:"evidence,omitempty"` // of a lockdown
+	Copy        *Copied          `json:"copy,omitempty"`     // of the recorded workspace, in which the command ran
+	NoCopy      string           `json:"no_copy,omitempty"`  // why there was none, where the recording kept a workspace
 	Model       modelstub.Report `json:"model"`
 	Oracle      *oracle.Report   `json:"oracle,omitempty"`
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
 	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
 	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
+	Freeze      bool             `json:"freeze,omitempty"`           // the recorded clock was to be given; Preload says which processes took it
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
+	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
 	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged
 	Beside      int              `json:"-"`                          // of these but Source, how many came again
 	Withheld    []string         `json:"withheld,omitempty"`         // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
-}
-
-// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
-// arguments are given away in order. Those under LayerLive were told to run. forkAt is the first event that is free, 0 for none.
-func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool, forkAt int) []ToolCall {
-	calls := []ToolCall{}
-	for i := range t.Events {
-		e := &t.Events[i]
-		if e.Type != tape.EventToolCall {
-			continue
-		}
-		c := ToolCall{Seq: e.Seq, Name: e.Name, Layer: LayerLive}
-		if e.ToolKind == tape.ToolServer || e.ToolKind == tape.ToolBuiltin {
-			c.Layer = LayerModel
-		}
-		for _, layer := range []Layer{LayerMCP, LayerOracle, LayerLive} {
-			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
-			if at >= 0 {
-				c.Layer, c.Free = layer, layer == LayerLive
-				if o := asked[layer][at].Outcome; o != "" && !o.Served() && o != oracle.Live {
-					c.Outcome = o
-				}
-				asked[layer] = slices.Delete(asked[layer], at, at+1)
-				break
-			}
-		}
-		c.Free = c.Free || c.Layer == LayerLive && forkAt > 0 && e.Seq >= forkAt
-		c.Allowed = c.Layer == LayerLive && allowed(e.Name)
-		calls = append(calls, c)
-	}
-	return calls
-}
-
-// Asked is a call that a session was asked for.
-type Asked struct {
-	Tool, ArgsHash string
-	Outcome        oracle.Outcome
+	Tolerated   []Tolerated      `json:"tolerated,omitempty"` // fields of events that the comparison has as equal
 }
 
 func (r *Report) check(name string, ok bool, format string, args ...any) {
@@ -164,7 +111,14 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	default:
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
-	r.check("telemetry came", came, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[came])
+	switch {
+	case !came:
+		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
+	case r.Seen:
+		r.check("telemetry came", true, "none; the record is what the stub saw")
+	default:
+		r.check("telemetry came", true, "")
+	}
 	if came && replayed == nil {
 		r.check("a replay of the run came", false, "it did not; %d of the others that its command made did", r.Beside)
 	}
@@ -195,22 +149,24 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		lost += missed
 		r.check("tool calls were recorded ("+string(LayerOracle)+")", missed == 0, "%d of %d%s", asked-missed, asked, others)
 	}
-	live, names := 0, map[string]bool{}
-	for _, c := range r.Tools {
-		if c.Layer == LayerLive && !c.Allowed && !c.Free {
-			live++
-			names[c.Name] = true
+	if replayed != nil { // else nobody knows
+		ran := undeclared(r.Tools)
+		said := ran
+		if r.Copy != nil && r.Copy.Ran > 0 {
+			said = strings.TrimPrefix(fmt.Sprintf("%s; %d calls ran in the copy of the workspace", ran, r.Copy.Ran), "; ")
 		}
+		r.check("no tool ran live", ran == "", "%s", said)
 	}
-	if live > 0 {
-		list := []string{}
-		for name := range names {
-			list = append(list, name)
+	if r.Copy != nil && replayed != nil {
+		r.check("tools that ran in the copy did as recorded", len(r.Copy.Different) == 0, "%s", r.Copy.Said())
+	}
+	if e := r.Evidence; e != nil && replayed != nil && (e.Watched || e.Looked != "") { // else nobody looked
+		e.contradict(source, replayed, r.Tools, r.Command)
+		said := strings.Join(e.Contradictions, "; ")
+		if said == "" && !e.Watched {
+			said = "files alone were looked at"
 		}
-		slices.Sort(list)
-		r.check("no tool ran live", false, "%d calls of %s; --allow-live declares a tool that may", live, strings.Join(list, ", "))
-	} else if replayed != nil { // else nobody knows
-		r.check("no tool ran live", true, "")
+		r.check("what was seen agrees with what the report says", len(e.Contradictions) == 0, "%s", said)
 	}
 	r.Comparable = r.Policies.comparable(len(source.Events))
 	r.checkEvents()
@@ -311,12 +267,23 @@ func (r *Report) Notes() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	list = append(list, r.Policies.lines()...)
 	list = append(list, r.Network.lines()...)
+	list = append(list, r.Copy.lines()...)
+	if r.NoCopy != "" {
+		add("copy: none: %s", r.NoCopy)
+	}
+	list = append(list, r.Evidence.lines()...)
 	for _, f := range r.Preload.Frameworks {
 		if f.Hooked {
 			add("hook  %s %s", f.Name, f.Version)
 		} else {
 			add("hook  %s %s: none, %s", f.Name, f.Version, f.Problem)
 		}
+	}
+	for _, of := range slices.Sorted(maps.Keys(r.Preload.Frozen)) {
+		add("freeze: %d processes of %s took the recorded clock", r.Preload.Frozen[of], of)
+	}
+	if r.Freeze && len(r.Preload.Frozen) == 0 {
+		add("freeze: no process took the recorded clock; only CPython and Node load the hooks")
 	}
 	for i := 0; len(r.Runs) == 0 && i < len(r.Tools); i++ { // else each run has its own
 		add("%s", r.Tools[i].line())
@@ -340,6 +307,27 @@ func (r *Report) Notes() (list []string) {
 		if len(parts) > 0 {
 			add("model call %d, %s%s", c.Call, leading(c.Run, c.Seq), strings.Join(parts, ", "))
 		}
+		if c.Nearest != nil {
+			for _, rule := range c.Nearest.Rules {
+				add("model call %d is recorded but for this rule of a file for --rules: %s", c.Call, rule)
+			}
+		}
+	}
+	for _, v := range r.Model.Volatile {
+		add("volatile: %d of the form %s taken for equal, such as %q for %q", v.Values, v.Form, v.Live, v.Recorded)
+	}
+	for _, t := range r.Tolerated {
+		add("event %d, %s: taken for equal: %s", t.Seq, t.Field, strings.Join(labelNames(t.Labels), ", "))
+	}
+	for _, b := range r.Model.Beside {
+		line := fmt.Sprintf("beside model calls, %s: %s", b.Request, b.Outcome)
+		if len(b.MadeUp) > 0 {
+			line += " (" + strings.Join(b.MadeUp, ", ") + ")"
+		}
+		if b.Count > 1 {
+			line += fmt.Sprintf(", %d times", b.Count)
+		}
+		add("%s", line)
 	}
 	for _, of := range r.sessions() {
 		for _, c := range of.report.NotExact {
@@ -370,6 +358,9 @@ func (r *Report) Notes() (list []string) {
 	}
 	if len(r.Served) > 0 {
 		add("the recorded command made %d runs: all are served, %s alone is judged", len(r.Served), deck.ShortID(r.Source))
+	}
+	if r.Seen {
+		add("the replayed run is made of what the model stub was asked: of a tool it holds what the model was told")
 	}
 	for _, run := range r.OtherRuns {
 		add("another run came: %s", run)

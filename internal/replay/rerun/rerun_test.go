@@ -13,12 +13,23 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func asked(text string) *tape.Tape {
 	t := &tape.Tape{Run: tape.Run{RunID: "t-r"}}
 	t.Input.UserMessage = &text
 	return t
+}
+
+func TestNotesNameWhatWasAskedBesideModelCalls(t *testing.T) {
+	r := Report{Model: modelstub.Report{Beside: []modelstub.Beside{
+		{Request: "GET /v1/models", Outcome: modelstub.MadeUp, MadeUp: []string{"models"}, Count: 1}, {Request: "GET /x", Outcome: modelstub.NotServed, Count: 3},
+	}}}
+	want := "beside model calls, GET /v1/models: made_up (models)\nbeside model calls, GET /x: refused, 3 times"
+	if got := strings.Join(r.Notes(), "\n"); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
 }
 
 func TestTheTemplateMakesTheInput(t *testing.T) {
@@ -97,6 +108,51 @@ func TestCallsAreGivenToTheLayerThatAnsweredThem(t *testing.T) {
 	want := []ToolCall{{Seq: 1, Name: "a", Layer: LayerOracle}, {Seq: 2, Name: "a", Layer: LayerLive}, {Seq: 3, Name: "b", Layer: LayerLive, Allowed: true}, {Seq: 4, Name: "c", Layer: LayerMCP}, {Seq: 5, Name: "search", Layer: LayerModel}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Who ran a tool is told by the answers of the models, not by the kind that its telemetry gives it.
+func TestALocalToolOfACodingAgentIsNotTheProviders(t *testing.T) {
+	block := func(text string) tape.Part {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tape.Part{Type: tape.PartData, Value: v}
+	}
+	answer := func(parts ...tape.Part) *tape.Tape {
+		m := map[string]tape.Message{}
+		call := tape.Event{Seq: 1, Type: tape.EventModelCall, Response: &tape.Response{}}
+		if parts != nil {
+			m["m"], call.Response.Message = tape.Message{Role: tape.RoleAssistant, Parts: parts}, "m"
+		}
+		return &tape.Tape{Messages: m, Events: []tape.Event{call}}
+	}
+	for what, of := range map[string]struct {
+		answer *tape.Tape
+		event  tape.Event
+		want   Layer
+	}{
+		"a shell that the model asks for":       {answer(tape.Part{Type: tape.PartToolCall, ID: "1"}), tape.Event{Name: "run_shell_command", ToolKind: tape.ToolBuiltin, ToolCallID: "1"}, LayerLive},
+		"a shell without content":               {answer(), tape.Event{Name: "Bash", ToolKind: tape.ToolBuiltin, ToolCallID: "1"}, LayerLive},
+		"a search that the answer holds":        {answer(block(`{"type":"server_tool_use","id":"1"}`)), tape.Event{Name: "web_search", ToolKind: tape.ToolBuiltin, ToolCallID: "1"}, LayerModel},
+		"a search that the answer asks for":     {answer(tape.Part{Type: tape.PartToolCall, ID: "1"}), tape.Event{Name: "web_search", ToolKind: tape.ToolBuiltin, ToolCallID: "1"}, LayerLive},
+		"a search without content":              {answer(), tape.Event{Name: "web_search", ToolKind: tape.ToolBuiltin, ToolCallID: "1"}, LayerUnknown},
+		"a search in no answer that is known":   {answer(tape.Part{Type: tape.PartText, Text: "hm"}), tape.Event{Name: "web_search", ToolKind: tape.ToolBuiltin}, LayerLive},
+		"a shell of the agent, as a block":      {answer(block(`{"type":"local_shell_call","call_id":"1"}`)), tape.Event{Name: "shell", ToolKind: tape.ToolBuiltin, ToolCallID: "1"}, LayerLive},
+		"a tool of the provider by its kind":    {answer(), tape.Event{Name: "search", ToolKind: tape.ToolServer}, LayerModel},
+		"a function that the answer holds":      {answer(block(`{"type":"server_tool_use","id":"1"}`)), tape.Event{Name: "search", ToolKind: tape.ToolFunction, ToolCallID: "1"}, LayerModel},
+		"a server tool that the agent is asked": {answer(tape.Part{Type: tape.PartToolCall, ID: "1"}), tape.Event{Name: "search", ToolKind: tape.ToolServer, ToolCallID: "1"}, LayerLive},
+	} {
+		of.event.Seq, of.event.Type = 2, tape.EventToolCall
+		of.answer.Events = append(of.answer.Events, of.event)
+		calls := Layers(of.answer, map[Layer][]Asked{}, func(string) bool { return false }, 0)
+		if len(calls) != 1 || calls[0].Layer != of.want {
+			t.Errorf("%s: %+v, want %s", what, calls, of.want)
+		}
+		if ran := undeclared(calls); (ran == "") != (of.want == LayerModel) {
+			t.Errorf("%s: %q", what, ran)
+		}
 	}
 }
 

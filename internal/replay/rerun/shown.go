@@ -5,78 +5,75 @@ package rerun
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
-	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
-// Told returns a replayed tape with the results that the model stub saw of its tool calls which no record answers: instrumentations leave out a request
-// that fails, and so what it told. A result that has the content of the recorded one in another form stands in the recorded form. redact hides
-// secrets as in the telemetry.
-func Told(replayed *tape.Tape, recorded []*tape.Tape, shown map[string]modelstub.Shown, redact func(string) string) *tape.Tape {
-	var own *tape.Tape
-	for i := range replayed.Events {
-		e := &replayed.Events[i]
-		seen, known := shown[e.ToolCallID]
-		if !tape.Unanswered(e) || !known || seen.Tool != "" && seen.Tool != e.Name {
+// A replay without telemetry is known by its model calls alone. What it is compared with is then what the model calls of the recording show.
+
+// NotShown are the fields of which no model call tells, or not as telemetry does: chat completions do not say that a tool failed.
+var NotShown = []compare.Field{
+	compare.FieldCaller, compare.FieldRelation, compare.FieldServer, compare.FieldExecutedArgs, compare.FieldFailed, compare.FieldError, compare.FieldStatus,
+}
+
+// AsShown is a run as its model calls show it: without calls of agents and retrievers, with the tool calls that a model asked for, and of each the
+// result that a model was told.
+func AsShown(t *tape.Tape) *tape.Tape {
+	type callKey struct{ id, name string }
+	asked, told := map[callKey]bool{}, map[string]*tape.Part{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventModelCall {
 			continue
 		}
-		if own == nil {
-			copied := *replayed
-			copied.Events = slices.Clone(replayed.Events)
-			own = &copied
-		}
-		e = &own.Events[i]
-		e.Result, e.IsError = redacted(seen.Result, redact), seen.IsError
-		for _, form := range formsOf(recorded, e) {
-			if oracle.SameAnswer(form, e.Result) && !cutShort(form, e.Result) {
-				e.Result = form
-				break
+		if e.Response != nil {
+			for _, p := range t.Messages[e.Response.Message].Parts {
+				if p.Type == tape.PartToolCall {
+					asked[callKey{p.ID, p.Name}] = true
+				}
 			}
 		}
-		if !seen.IsError {
-			e.Status = tape.EventOK
+		if e.Request == nil {
+			continue
+		}
+		for _, id := range e.Request.Messages {
+			parts := t.Messages[id].Parts
+			for k := range parts {
+				if p := &parts[k]; p.Type == tape.PartToolResult && p.ID != "" && told[p.ID] == nil && !p.Result.IsAbsent() {
+					told[p.ID] = p
+				}
+			}
 		}
 	}
-	if own == nil {
-		return replayed
-	}
-	return own
-}
-
-// cutShort reports that an agent showed only the beginning of what was recorded.
-func cutShort(recorded, shown exactjson.Value) bool {
-	begin := strings.TrimRight(shown.Text(), " .…\n")
-	whole := strings.TrimRight(recorded.Text(), " .…\n")
-	return len(begin) < len(whole) && strings.HasPrefix(whole, begin)
-}
-
-// formsOf are the recorded results of the call with the id of a replayed one, which the stub served.
-func formsOf(recorded []*tape.Tape, call *tape.Event) (forms []exactjson.Value) {
-	for _, t := range recorded {
-		for i := range t.Events {
-			e := &t.Events[i]
-			if e.Type != tape.EventToolCall || e.ToolCallID != call.ToolCallID || e.Name != call.Name || e.Result.IsAbsent() {
+	shown := *t
+	shown.Events = nil
+	for i := range t.Events {
+		e := t.Events[i]
+		switch e.Type {
+		case tape.EventModelCall:
+		case tape.EventToolCall:
+			if !asked[callKey{e.ToolCallID, e.Name}] && e.RequestedBy == 0 {
 				continue
 			}
-			forms = append(forms, e.Result)
+			if p := told[e.ToolCallID]; p != nil {
+				e.Result = p.Result
+			}
+		default:
+			continue
 		}
+		shown.Events = append(shown.Events, e)
 	}
-	return forms
+	return &shown
 }
 
-func redacted(v exactjson.Value, redact func(string) string) exactjson.Value {
-	if redact == nil {
-		return v
+// Callers counts the agents that asked a model.
+func Callers(t *tape.Tape) int {
+	var names []string
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Type == tape.EventModelCall && !slices.Contains(names, e.Caller) {
+			names = append(names, e.Caller)
+		}
 	}
-	if v.Kind() == exactjson.String {
-		return exactjson.StringValue(redact(v.Str()))
-	}
-	if clean, err := exactjson.Parse(redact(v.JSON())); err == nil {
-		return clean
-	}
-	return exactjson.StringValue(redact(v.JSON()))
+	return len(names)
 }

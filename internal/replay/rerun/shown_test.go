@@ -4,51 +4,47 @@
 package rerun
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/tape"
-	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// What a request showed that was not served is evidence of what a tool returned. It counts for a call that no record answers, and for no other one.
-func TestWhatTheStubSawAnswersACallThatNoRecordDoes(t *testing.T) {
+func TestARunAsItsModelCallsShowIt(t *testing.T) {
 	text := exactjson.StringValue
-	recorded := calling("a", "bash")
-	recorded.Events[0].ToolCallID, recorded.Events[0].Result, recorded.Events[0].Status = "c1", text("four lines\nand more"), tape.EventOK
-	for name, of := range map[string]struct {
-		shown   map[string]modelstub.Shown
-		failed  *tape.Error
-		want    string
-		status  tape.EventStatus
-		isError bool
-	}{
-		"as recorded":        {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text("four lines\nand more")}}, nil, "four lines\nand more", tape.EventOK, false},
-		"in an envelope":     {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text(`{"output":"four lines\nand more"}`)}}, nil, "four lines\nand more", tape.EventOK, false},
-		"another":            {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text("five lines")}}, nil, "five lines", tape.EventOK, false},
-		"its beginning":      {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text("four lines")}}, nil, "four lines", tape.EventOK, false},
-		"a secret":           {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text("hush")}}, nil, "****", tape.EventOK, false},
-		"failed":             {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text("no such file"), IsError: true}}, nil, "no such file", tape.EventError, true},
-		"another call":       {map[string]modelstub.Shown{"c2": {Tool: "bash", Result: text("five lines")}}, nil, "", tape.EventError, false},
-		"another tool":       {map[string]modelstub.Shown{"c1": {Tool: "grep", Result: text("five lines")}}, nil, "", tape.EventError, false},
-		"nothing was shown":  {nil, nil, "", tape.EventError, false},
-		"a record says more": {map[string]modelstub.Shown{"c1": {Tool: "bash", Result: text("four lines")}}, &tape.Error{Message: "killed"}, "", tape.EventError, false},
-	} {
-		replayed := calling("A", "bash")
-		e := &replayed.Events[0]
-		e.ToolCallID, e.Status, e.Error, e.Provenance = "c1", tape.EventError, of.failed, tape.Provenance{"result": tape.Missing}
-		told := Told(replayed, []*tape.Tape{recorded}, of.shown, func(s string) string { return strings.ReplaceAll(s, "hush", "****") })
-		if got := told.Events[0]; got.Result.Str() != of.want || got.Status != of.status || got.IsError != of.isError {
-			t.Errorf("%s: %q %s %v", name, got.Result.Text(), got.Status, got.IsError)
+	recorded := &tape.Tape{
+		Messages: map[string]tape.Message{
+			"asks":  {Role: tape.RoleAssistant, Parts: []tape.Part{{Type: tape.PartToolCall, ID: "c1", Name: "f"}, {Type: tape.PartToolCall, ID: "c2", Name: "g"}}},
+			"told":  {Role: tape.RoleTool, Parts: []tape.Part{{Type: tape.PartToolResult, ID: "c1", Result: text("shown")}}},
+			"later": {Role: tape.RoleTool, Parts: []tape.Part{{Type: tape.PartToolResult, ID: "c1", Result: text("rewritten")}}},
+		},
+		Events: []tape.Event{
+			{Seq: 1, Type: tape.EventAgentCall},
+			{Seq: 2, Type: tape.EventModelCall, Caller: "a", Response: &tape.Response{Message: "asks"}},
+			{Seq: 3, Type: tape.EventToolCall, ToolCallID: "c1", Name: "f", Result: text("returned"), RequestedBy: 2},
+			{Seq: 4, Type: tape.EventToolCall, ToolCallID: "c2", Name: "g", Result: text("never shown")},
+			{Seq: 5, Type: tape.EventToolCall, Name: "inner", Result: text("no model asked for it")},
+			{Seq: 6, Type: tape.EventRetrieval},
+			{Seq: 7, Type: tape.EventModelCall, Caller: "b", Request: &tape.Request{Messages: []string{"told", "later"}}},
+		},
+	}
+	shown := AsShown(recorded)
+	want := []struct {
+		seq    int
+		result string
+	}{{2, ""}, {3, "shown"}, {4, "never shown"}, {7, ""}}
+	if len(shown.Events) != len(want) {
+		t.Fatalf("%+v", shown.Events)
+	}
+	for i, w := range want {
+		if e := shown.Events[i]; e.Seq != w.seq || e.Result.Str() != w.result {
+			t.Errorf("%d: event %d %q", i, e.Seq, e.Result.Str())
 		}
-		if !e.Result.IsAbsent() {
-			t.Errorf("%s: the replayed tape changed", name)
-		}
-		result, err := compare.Tapes(recorded, told, compare.Options{})
-		if equal := name == "as recorded" || name == "in an envelope"; err != nil || result.Equal != equal {
-			t.Errorf("%s: equal %v, %v", name, result.Equal, err)
-		}
+	}
+	if recorded.Events[2].Result.Str() != "returned" || len(recorded.Events) != 7 {
+		t.Error("the recording was changed")
+	}
+	if n := Callers(recorded); n != 2 {
+		t.Errorf("%d callers", n)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// Whoever is first makes a folder below /tmp, and what lies in it is his. No configuration that people copy keeps anything there.
+// Whoever is first makes a folder below /tmp, and what lies in it is his. No configuration that people copy
+// keeps anything there.
 func TestNoExampleKeepsAnythingBelowTmp(t *testing.T) {
 	n := 0
 	for _, folder := range []string{"examples", "deploy", "docs"} {
@@ -43,7 +44,8 @@ func TestNoExampleKeepsAnythingBelowTmp(t *testing.T) {
 	}
 }
 
-// A bucket takes many small objects badly, and a deck keeps the layout that it was made with. Only what is tried on one machine makes files.
+// A bucket takes many small objects badly, and a deck keeps the layout that it was made with. Only what is
+// tried on one machine makes files.
 func TestExamplesForProductionMakeReels(t *testing.T) {
 	files, err := filepath.Glob("../../../examples/*/*.yaml")
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// Without is the run as it would be recorded if spans with these ids, in hexadecimal digits, were never exported: neither they nor the log records of them, nor
-// the log records that became them. What lay below them names a parent that never comes; with rehung it names the parent of the span instead, as if the span had
-// never been started.
+// Without is the run as it would be recorded if spans with these ids, in hexadecimal digits, were never
+// exported: neither they nor the log records of them, nor the log records that became them. What lay below
+// them names a parent that never comes; with rehung it names the parent of the span instead, as if the span
+// had never been started.
 func (r Run) Without(ids []string, rehung bool) (Run, error) {
 	rec, err := r.read()
 	if err != nil {

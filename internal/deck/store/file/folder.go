@@ -87,7 +87,8 @@ func (f rootFolder) sync() error {
 	return file.Sync()
 }
 
-// What lies in a deck is for its owner alone, as what lies in a spool is. Files and folders that are there keep their modes.
+// What lies in a deck is for its owner alone, as what lies in a spool is. Files and folders that are there
+// keep their modes.
 const (
 	folderMode = 0o700
 	fileMode   = 0o600

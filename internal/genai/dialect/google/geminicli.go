@@ -31,7 +31,34 @@ var GeminiCLI = &dialect.Dialect{
 	Read:     readGeminiCLI,
 }
 
-const geminiPrefix = "gemini_cli."
+const (
+	geminiPrefix = "gemini_cli."
+	qwenPrefix   = "qwen-code."
+)
+
+// QwenCode reads Qwen Code, which writes the log records of Gemini CLI under names of its own. Requests lack the instructions. Of an answer its text is recorded; the calls in it stand in
+// the next request.
+var QwenCode = &dialect.Dialect{
+	ID:     "qwen-code",
+	Name:   "Qwen Code",
+	Scopes: []string{"qwen-code"},
+	Root:   "the log event `qwen-code.user_prompt`",
+	Switch: "`QWEN_TELEMETRY_ENABLED=true`, `QWEN_TELEMETRY_LOG_PROMPTS=true`, with `QWEN_TELEMETRY_OTLP_ENDPOINT` and `QWEN_TELEMETRY_OTLP_PROTOCOL=http`",
+	Settings: []dialect.Setting{
+		{Name: "QWEN_TELEMETRY_ENABLED", Value: "true"}, {Name: "QWEN_TELEMETRY_LOG_PROMPTS", Value: "true"}, {Name: "QWEN_TELEMETRY_OTLP_PROTOCOL", Value: "http"},
+		{Name: "QWEN_TELEMETRY_OTLP_ENDPOINT", Value: "http://127.0.0.1:4318", Optional: true},
+	},
+	Events: []string{qwenPrefix},
+	Log:    geminiLog,
+
+	Classify: classifyGeminiCLI,
+	Read:     readGeminiCLI,
+}
+
+// geminiEvent is the name of a log event without that of the program.
+func geminiEvent(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, geminiPrefix), qwenPrefix)
+}
 
 // geminiLog gives the roles of the log events. Requests and tool calls name their span when traces are on, and stand alone
 // otherwise.
@@ -39,7 +66,7 @@ func geminiLog(name string, a decode.Attributes) dialect.LogRole {
 	role := dialect.LogRole{
 		Conversation: a.Text("session.id"),
 		Run:          a.Text("prompt_id"),
-		Part:         strings.TrimPrefix(name, geminiPrefix),
+		Part:         geminiEvent(name),
 		Lasted:       time.Duration(decode.OrZero(a.Count("duration_ms"))) * time.Millisecond,
 	}
 	if role.Run != "" && role.Run != role.Conversation {
@@ -63,7 +90,7 @@ func geminiLog(name string, a decode.Attributes) dialect.LogRole {
 func classifyGeminiCLI(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	if s.ScopeName == dialect.LogScope {
-		switch strings.TrimPrefix(s.Span.Name(), geminiPrefix) {
+		switch geminiEvent(s.Span.Name()) {
 		case "user_prompt":
 			return dialect.Agent, true
 		case "api_request":
@@ -99,7 +126,7 @@ func readGeminiCLI(s *dialect.Source, o *dialect.Observation) {
 	switch o.Class {
 	case dialect.Agent:
 		if s.Span.Name() != "agent_call" { // whose name is overwritten
-			o.Agent.Name = "gemini-cli"
+			o.Agent.Name = geminiAgent(s)
 			o.Agent.Description = a.Text("gen_ai.agent.description")
 		}
 		readGeminiPrompt(s, a, o)
@@ -114,10 +141,18 @@ func readGeminiCLI(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
+// geminiAgent is the program that an item is of.
+func geminiAgent(s *dialect.Source) string {
+	if strings.HasPrefix(s.Span.Name(), qwenPrefix) {
+		return "qwen-code"
+	}
+	return "gemini-cli"
+}
+
 func readGeminiPrompt(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
 	prompt := a.Text("prompt")
 	for _, l := range s.Logs {
-		if l.Name() == geminiPrefix+"user_prompt" {
+		if geminiEvent(l.Name()) == "user_prompt" {
 			decode.FillString(&prompt, decode.Attributes(l.Attributes()).Text("prompt"))
 			decode.FillString(&o.InvocationID, decode.Attributes(l.Attributes()).Text("prompt_id"))
 		}
@@ -172,7 +207,7 @@ func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Observat
 
 // readGeminiModelLog takes from a log record what the span lacks or holds cut; records are cut much later than spans.
 func readGeminiModelLog(name string, a decode.Attributes, o *dialect.Observation) {
-	switch strings.TrimPrefix(name, geminiPrefix) {
+	switch geminiEvent(name) {
 	case "api_request":
 		decode.FillString(&o.InvocationID, a.Text("prompt_id"))
 		if text := a.Text("request_text"); text != "" && (len(o.Request) == 0 || o.RequestLabel == tape.Truncated) && decode.LabelOf(text) == "" {
@@ -187,6 +222,8 @@ func readGeminiModelLog(name string, a decode.Attributes, o *dialect.Observation
 				o.ResponseLabel = ""
 				decode.FillString(&o.ResponseID, chunks.At(0).Get("responseId").Str())
 				decode.FillString(&o.ResponseModel, chunks.At(0).Get("modelVersion").Str())
+			} else if strings.HasPrefix(name, qwenPrefix) {
+				o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 			}
 		}
 		decode.FillList(&o.FinishReasons, a.Texts("finish_reasons"))

@@ -36,6 +36,34 @@ func TestGeminiCLILogRecordsTellARunWithoutSpans(t *testing.T) {
 	}
 }
 
+// Qwen Code writes the same records under its own name, and of an answer its text alone.
+func TestQwenCodeLogRecordsTellARun(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		source *dialect.Source
+		want   string
+	}{
+		{"the prompt", genaitest.Span(dialect.LogScope, "qwen-code.user_prompt", "session.id", "s", "prompt_id", "p", "prompt", "hi"),
+			"class: agent\ndialect: qwen-code\nrun span: yes\nagent: qwen-code\nconversation: s\ninvocation: p\ninput: user | text \"hi\"\n"},
+		{"a request", genaitest.Span(dialect.LogScope, "qwen-code.api_request", "session.id", "s", "prompt_id", "p", "model", "gpt-4o", "request_text", `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"id":"call_1","name":"f","args":{"a":1}}}]},{"role":"user","parts":[{"functionResponse":{"id":"call_1","name":"f","response":{"output":"one"}}}]}]`),
+			"class: model\ndialect: qwen-code\nconversation: s\ninvocation: p\nmodel: gpt-4o\nrequest: user | text \"hi\"\nrequest: assistant | call f call_1 {\"a\":1}\nrequest: tool | result f call_1 \"one\" [gemini_cli.output]\n"},
+		{"a tool call", genaitest.Span(dialect.LogScope, "qwen-code.tool_call", "session.id", "s", "prompt_id", "p", "function_name", "edit", "function_args", "{\n  \"a\": 1\n}", "success", "false", "error", "boom"),
+			"class: tool\ndialect: qwen-code\nconversation: s\ninvocation: p\nname: edit\nkind: builtin\nargs: {\"a\":1}\nfailed: yes\nerror: boom\n"},
+		{"an answer", genaitest.Span("", "x"), ""},
+	} {
+		if c.name == "an answer" {
+			c.source = genaitest.Span(dialect.LogScope, "qwen-code.api_request", "session.id", "s", "model", "gpt-4o")
+			c.source.Logs = append(c.source.Logs, genaitest.Span(dialect.LogScope, "qwen-code.api_response", "session.id", "s", "response_text", "Done.", "input_token_count", "3").Span)
+			c.want = "class: model\ndialect: qwen-code\nconversation: s\nmodel: gpt-4o\nresponse: assistant | text \"Done.\"\ninput tokens: 3\n"
+		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := genaitest.Said(genai.Read(c.source)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestGeminiCLIMarksWhatWasCut(t *testing.T) {
 	cut := "...[TRUNCATED: original length 24118]"
 	model := genaitest.Span("gemini-cli", "llm_call", "gen_ai.operation.name", "llm_call",
