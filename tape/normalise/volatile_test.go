@@ -45,6 +45,7 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		{"Process running with session ID 57493", "Process running with session ID 121", "id", 1},
 		{"see req_011CTq8xYz3Ab9", "see req_017Kx0aaB1Cd2E", "id", 1},
 		{"01a21dcb-6d2f-7751-8467-7efaad7dec7c", "01a21dcb-6d2f-7751-8467-7f01d37f390e", "uuid", 1},
+		{"token count: 49\nkey [REDACTED:email:abc]", "token count: 73\nkey [REDACTED:email:abc]", "size of a redacted text", 1},
 		{"3 passed in 0.12s", "3 passed in 0.09s", "duration", 1},
 		{"real\t0m0.003s", "real\t0m1.250s", "duration", 1},
 		{"<main.Foo object at 0x7f3a10c9e2d0>", "<main.Foo object at 0x7f3b20c9e2d0>", "address", 1},
@@ -57,7 +58,7 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		}
 	}
 	for recorded, live := range map[string]string{
-		"version 1.2.3": "version 1.2.4", "line 12": "line 13", "2024-01-01": "2024-01-02", "on 2026-11-27": "on 2026/11/28", "timeout 30 s": "timeout 60 s",
+		"version 1.2.3": "version 1.2.4", "line 12": "line 13", "2024-01-01": "2024-01-02", "on 2026-11-27": "on 2026/11/28", "timeout 30 s": "timeout 60 s", "token count: 49": "token count: 73", "49 lines of [REDACTED:email:abc]": "73 lines of [REDACTED:email:abc]",
 		"1500000000": "1600000000", "cafebabe": "deadbeef", "/tmp/out/a": "/tmp/in/a", "2026-13-45": "2026-13-46",
 		"/tmp/report-final": "/tmp/report-draft", "call_0123456789abcd": "toolu_0123456789ab",
 		"key sk1_0123456789abcd": "key sk1_0123456789abce", "aGVsbG8gd29ybGQgMTIzNDU2": "aGVsbG8gd29ybGQgMTIzNDU3",

@@ -6,6 +6,7 @@ package modelstub
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -60,9 +61,26 @@ func (r *reply) items() []object {
 		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
 	}
 	for _, c := range r.calls() {
+		if r.custom(&c) {
+			list = append(list, object{"type": "custom_tool_call", "id": own("ctc_"), "call_id": c.ID, "name": c.Name, "input": c.Args.Str(), "status": "completed"})
+			continue
+		}
 		list = append(list, object{"type": "function_call", "id": own("fc_"), "call_id": c.ID, "name": c.Name, "arguments": argsText(c), "status": "completed"})
 	}
 	return list
+}
+
+// custom reports a call that takes a text and no JSON: of a tool that is offered as such, or of one that is not offered, by what it was asked.
+func (r *reply) custom(c *tape.Part) bool {
+	if c.Args.Kind() != exactjson.String {
+		return false
+	}
+	for i := range r.body.Get("tools").Len() {
+		if of := r.body.Get("tools").At(i); of.Get("name").Str() == c.Name {
+			return of.Get("type").Str() == "custom"
+		}
+	}
+	return !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
 }
 
 func outputText(text string) object {
@@ -141,6 +159,14 @@ func responseEvents(r *reply) (list []event) {
 			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
 		default: // a tool of the provider
 			add("output_item.added", object{"output_index": i, "item": begun})
+		case "custom_tool_call":
+			begun["input"], begun["status"] = "", "in_progress"
+			add("output_item.added", object{"output_index": i, "item": begun})
+			input, _ := item["input"].(string)
+			for _, piece := range r.pieces(input) {
+				add("custom_tool_call_input.delta", at(object{"delta": piece}))
+			}
+			add("custom_tool_call_input.done", at(object{"input": input}))
 		case "function_call":
 			begun["arguments"], begun["status"] = "", "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})

@@ -235,9 +235,7 @@ func (s *Stub) NewSession() *Session {
 	if names == nil {
 		names = &normalise.Renaming{}
 	}
-	return &Session{
-		stub: s, used: make([]bool, len(s.turns)), shown: map[string]Shown{}, asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names,
-	}
+	return &Session{stub: s, used: make([]bool, len(s.turns)), shown: map[string]Shown{}, asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names}
 }
 
 // Answer answers a request and counts it.
