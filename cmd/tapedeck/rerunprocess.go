@@ -291,6 +291,14 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		}
 		report.Seen = len(tapes) > 0
 	}
+	var redact func(string) string
+	if redactor != nil {
+		redact = func(text string) string { return redactor.String("", text, nil) }
+	}
+	shown := r.services.model.Shown("")
+	for i := range tapes {
+		tapes[i] = rerun.Told(tapes[i], r.tapes(), shown, redact)
+	}
 	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err
 	}
@@ -417,10 +425,14 @@ func (r *rerunning) addresses(all, proxy string) rerun.Services {
 func (r *rerunning) environment(s rerun.Services) (passed []string, standIns []rerun.Variable, withheld []string) {
 	environ := secretenv.Environ()
 	choice := r.f.env.pass
-	if agent, ok := agentprofile.Find(r.argv); ok {
+	agent, known := agentprofile.Find(r.argv)
+	if known {
 		choice.OfProgram = agent.Passed
 	}
 	passed, withheld = choice.Replay(environ)
+	if known {
+		withheld = slices.DeleteFunc(withheld, agent.Sets)
+	}
 	for _, v := range slices.Concat(s.Variables(), r.input.Variables(""), r.f.forge.variables(), r.variables) {
 		begin, some := strings.CutSuffix(v.Name, "*")
 		withheld = slices.DeleteFunc(withheld, func(name string) bool { return name == v.Name || some && strings.HasPrefix(name, begin) })
@@ -448,6 +460,20 @@ func (r *rerunning) printEnv() error {
 			line = "unset " + v.Name
 		}
 		lines = append(lines, line)
+	}
+	command, shut := rerun.Command{Argv: r.argv, Env: lines}, rerun.Shut(r.f.shut)
+	if len(r.argv) > 0 {
+		given, _, _ := r.environment(s)
+		agent, err := launch(&command, given, r.places(""), &shut)
+		if err != nil {
+			return err
+		}
+		lines = command.Env
+		for _, label := range agent.Set {
+			if variable(lines, label) == "" {
+				lines = append(lines, "and "+label)
+			}
+		}
 	}
 	if r.f.preload {
 		for _, line := range hooks.Environ(nil) {

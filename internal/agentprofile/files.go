@@ -26,8 +26,9 @@ var errTooLarge = fmt.Errorf("it has more than %d files or %d bytes", maxFiles, 
 
 // file writes a file of settings below the folder that is removed, and points the variable there.
 func (l *Launch) file(s Setting, value string, c Command) error {
-	if c.Places.Dir == "" {
-		return errors.New("there is no folder for it")
+	if c.Places.Dir == "" { // nothing is run
+		l.Set = append(l.Set, s.label())
+		return nil
 	}
 	to := filepath.Join(c.Places.Dir, "settings", s.Name)
 	file := filepath.Join(to, s.File)
@@ -76,7 +77,9 @@ func copied(name string, p Places) (string, error) {
 	switch {
 	case err != nil || !info.Mode().IsRegular():
 		return name, nil // a name of something else, such as a hub's
-	case p.Dir == "" || info.Size() > maxFileSize:
+	case p.Dir == "":
+		return name, nil
+	case info.Size() > maxFileSize:
 		return "", fmt.Errorf("%s cannot be copied", name)
 	}
 	text, err := os.ReadFile(name)

@@ -292,3 +292,8 @@ func (p *Profile) Passed(name string) bool {
 		return fits
 	})
 }
+
+// Sets reports whether a replay sets a variable, whatever its value was.
+func (p *Profile) Sets(name string) bool {
+	return slices.ContainsFunc(p.Replay, func(s Setting) bool { return s.Name == name && s.Address && len(s.Flags) == 0 })
+}

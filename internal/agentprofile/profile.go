@@ -81,7 +81,7 @@ func (s Setting) Label() string {
 
 // Places are what the values of settings refer to.
 type Places struct {
-	// OTLP and Model are base URLs. ModelName is the model of the recording. Dir is a folder that is removed when the command has ended.
+	// OTLP and Model are base URLs. ModelName is the model of the recording. Dir is a folder that is removed when the command has ended; without one no file is written.
 	OTLP, Model, ModelName, Dir string
 }
 
@@ -91,5 +91,6 @@ func (p Places) in(value string) string {
 
 // lacks reports whether a value refers to something that is not known.
 func (p Places) lacks(value string) bool {
-	return p.ModelName == "" && strings.Contains(value, "{name}") || p.Model == "" && strings.Contains(value, "{model}") || p.OTLP == "" && strings.Contains(value, "{otlp}")
+	return p.ModelName == "" && strings.Contains(value, "{name}") || p.Model == "" && strings.Contains(value, "{model}") || p.OTLP == "" && strings.Contains(value, "{otlp}") ||
+		p.Dir == "" && strings.Contains(value, "{dir}")
 }

@@ -171,6 +171,15 @@ func TestAReplayLeadsTheModelToTheStub(t *testing.T) {
 	}
 }
 
+func TestVariablesOfAProgram(t *testing.T) {
+	f, _ := Find([]string{"copilot"})
+	for name, want := range map[string][2]bool{"COPILOT_MODEL": {true, false}, "COPILOT_PROVIDER_API_KEY": {true, true}, "OTHER": {false, false}} {
+		if f.Passed(name) != want[0] || f.Sets(name) != want[1] {
+			t.Errorf("%s: %v, %v", name, f.Passed(name), f.Sets(name))
+		}
+	}
+}
+
 func TestConfigurationInAVariableIsLaidOver(t *testing.T) {
 	places := Places{OTLP: otlp, Model: model}
 	given := []string{`OPENCODE_CONFIG_CONTENT={"model":"openai/m","experimental":{"openTelemetry":false},"provider":{"openai":{"options":{"baseURL":"https://x","timeout":3}}}}`}

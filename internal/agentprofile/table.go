@@ -127,6 +127,7 @@ var Table = []Profile{
 		ID: "aider", Name: "aider", Instrument: true,
 		Example:  `aider --yes-always --message "What does this folder hold?" src/app.py`,
 		Programs: []string{"aider"}, Packages: []string{"aider-chat"}, Modules: []string{"aider"},
+		Record: []Setting{{Name: "AIDER_STREAM", Value: "false"}}, // of a streamed answer the instrumentation records no text
 		Replay: []Setting{
 			{Flags: []string{"--openai-api-base"}, Value: "{model}/v1", Given: true}, {Flags: []string{"--openai-api-key"}, Value: dummyKey, Given: true}, {Flags: []string{"--anthropic-api-key"}, Value: dummyKey, Given: true},
 			{Name: "AIDER_OPENAI_API_BASE", Value: "{model}/v1", Address: true}, {Name: "ANTHROPIC_API_BASE", Value: "{model}", Address: true},

@@ -205,3 +205,24 @@ func TestOneAddressForAllProviders(t *testing.T) {
 		t.Errorf("%d %s", out.Code, out.Body)
 	}
 }
+
+// A transport reads on behind the end of a request, and breaks the call off if that fails. The server has closed the
+// body by then, if the answer has begun.
+func TestARequestEndsAlsoWhenItsAnswerHasBegun(t *testing.T) {
+	ends := make(chan error, 1)
+	front := httptest.NewServer(New().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, len(question)))
+		w.(interface{ Unwrap() http.ResponseWriter }).Unwrap().(http.Flusher).Flush()
+		_, err := r.Body.Read(make([]byte, 1))
+		ends <- err
+	}), "host"))
+	defer front.Close()
+	resp, err := http.Post(front.URL+"/v1/chat/completions", "application/json", strings.NewReader(question))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if err := <-ends; err != io.EOF {
+		t.Error(err)
+	}
+}

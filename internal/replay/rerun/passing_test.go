@@ -25,6 +25,7 @@ func TestAReplayGetsWhatProgramsNeedAndWhatIsNamed(t *testing.T) {
 		{Choice{Names: []string{"CLERK_MODE", "NOT_SET", "GOPROXY"}}, []string{"CLERK_MODE=fast", "GOPROXY=https://u:s@proxy.test"}},
 		{Choice{Patterns: []string{"CLERK_*", "TAPEDECK_*"}}, []string{"CLERK_MODE=fast", "CLERK_TOKEN=s"}},
 		{Choice{Names: []string{OracleTokenVariable}}, []string{OracleTokenVariable + "=s"}},
+		{Choice{OfProgram: func(name string) bool { return name != "SSH_AUTH_SOCK" }}, []string{"CLERK_MODE=fast"}},
 	} {
 		passed, withheld := c.choice.Replay(environ)
 		want := append(slices.Clone(always), c.more...)
