@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -351,6 +352,14 @@ func TestWhereNoNamespaceCanBeHadThatIsSaid(t *testing.T) {
 	}
 	got = commanded(t, "replay", url, "--input", "stdin", "--", os.Args[0])
 	if got.code != exitOK || !strings.Contains(got.stderr, "the network is not shut: only what uses the proxy") || !strings.Contains(got.stdout, "network: proxy: only what uses the proxy") || !strings.Contains(got.stdout, "the network cannot be shut here") {
+		t.Errorf("%+v", got)
+	}
+	// A copy of a workspace is put in its place by a namespace, or not at all: tools would run in the folder itself.
+	url, ws := recordedShell(t)
+	before := contentsOf(t, ws)
+	t.Setenv(agentVariable, "live")
+	got = commanded(t, "replay", url, "--", os.Args[0])
+	if got.code != exitFailed || !strings.Contains(got.stderr, "the copy of the workspace cannot be put in its place") || !maps.Equal(contentsOf(t, ws), before) {
 		t.Errorf("%+v", got)
 	}
 }

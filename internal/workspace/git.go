@@ -12,20 +12,30 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Git is what is needed to make the repository of a folder anew: one commit with the files that git has. Its ids and what came before are
-// others than those of the real one.
+// Git is what is needed to make the repository of a folder anew: the files that git has, and the last commits by what a log says of them.
+// What came before, and what each of them changed, is not kept.
 type Git struct {
-	Branch  string // "" where none is checked out
+	Branch  string   // "" where none is checked out
+	Commits []Commit // the last one first
+}
+
+// Commit is a commit as a log shows it.
+type Commit struct {
+	ID      string
 	Subject string
 	Name    string // of the author
 	Mail    string
 	When    time.Time
 }
+
+// maxCommits is how many commits are kept. Agents show their model about so many.
+const maxCommits = 10
 
 // Bounds of what git is asked.
 const (
@@ -109,19 +119,21 @@ func (t *taking) git(ctx context.Context) error {
 	if of, err := filepath.EvalSymlinks(strings.TrimSuffix(string(top), "\n")); err != nil || of != k.Dir {
 		return nil // part of a repository: what of it lies here is kept as files
 	}
-	head, ok := ask("log", "-1", "--no-show-signature", "--format=%s%x00%an%x00%ae%x00%at", "HEAD")
+	log, ok := ask("log", "--first-parent", "-z", fmt.Sprintf("-%d", maxCommits), "--no-show-signature", "--format=%H%n%an%n%ae%n%at%n%s", "HEAD")
 	if !ok {
 		return ctx.Err() // nothing was committed
 	}
-	of := strings.SplitN(strings.TrimSuffix(string(head), "\n"), "\x00", 4)
-	if len(of) != 4 {
-		return nil
+	k.Git = &Git{}
+	for _, one := range names(log) {
+		of := strings.SplitN(one, "\n", 5)
+		var seconds int64
+		if len(of) != 5 {
+			continue
+		}
+		if _, err := fmt.Sscan(of[3], &seconds); err == nil {
+			k.Git.Commits = append(k.Git.Commits, Commit{ID: of[0], Name: of[1], Mail: of[2], When: time.Unix(seconds, 0).UTC(), Subject: of[4]})
+		}
 	}
-	var seconds int64
-	if _, err := fmt.Sscan(of[3], &seconds); err != nil {
-		return nil //nolint:nilerr // what git says is no commit
-	}
-	k.Git = &Git{Subject: of[0], Name: of[1], Mail: of[2], When: time.Unix(seconds, 0).UTC()}
 	if branch, ok := ask("symbolic-ref", "--short", "-q", "HEAD"); ok {
 		k.Git.Branch = strings.TrimSpace(string(branch))
 	}
@@ -190,11 +202,17 @@ func (t *taking) head(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// commit makes the repository of a copy, whose tracked files hold what git is to have.
+var (
+	isCommitID   = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	isBranchName = regexp.MustCompile(`^[0-9A-Za-z_][0-9A-Za-z_./+@-]{0,200}$`)
+)
+
+// commit makes the repository of a copy, whose tracked files hold what git is to have. Each commit is found by its recorded id: git lets one
+// object stand for another.
 func (k *Kept) commit(ctx context.Context, dir string) error {
 	g := k.Git
 	branch := g.Branch
-	if branch == "" {
+	if !isBranchName.MatchString(branch) {
 		branch = "main"
 	}
 	var paths bytes.Buffer
@@ -204,24 +222,44 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 			paths.WriteByte(0)
 		}
 	}
-	when := fmt.Sprintf("%d +0000", g.When.Unix())
-	for _, args := range [][]string{
-		{"init", "-q", "-b", branch, "--template="},
-		{"add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"},
-		{"-c", "user.name=" + orElse(g.Name), "-c", "user.email=" + orElse(g.Mail), "commit", "-q", "--allow-empty", "--no-verify", "--date", when, "-m", orElse(g.Subject)},
-	} {
-		var stdin io.Reader
-		if args[0] == "add" {
-			if paths.Len() == 0 {
-				continue
-			}
-			stdin = &paths
-		}
-		if _, err := git(ctx, dir, stdin, alone, args...); err != nil {
+	if _, err := git(ctx, dir, nil, alone, "init", "-q", "-b", branch, "--template="); err != nil {
+		return err
+	}
+	if paths.Len() > 0 {
+		if _, err := git(ctx, dir, &paths, alone, "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 			return err
 		}
 	}
-	return nil
+	tree, err := git(ctx, dir, nil, alone, "write-tree")
+	if err != nil {
+		return err
+	}
+	parent, known := "", map[string]bool{}
+	for _, c := range slices.Backward(g.Commits) {
+		args := []string{"commit-tree", strings.TrimSpace(string(tree)), "-m", orElse(c.Subject)}
+		if parent != "" {
+			args = append(args, "-p", parent)
+		}
+		who := slices.Clone(alone)
+		for _, of := range []string{"AUTHOR", "COMMITTER"} {
+			who = append(who, "GIT_"+of+"_NAME="+orElse(c.Name), "GIT_"+of+"_EMAIL="+orElse(c.Mail), fmt.Sprintf("GIT_%s_DATE=@%d +0000", of, max(c.When.Unix(), 0)))
+		}
+		made, err := git(ctx, dir, nil, who, args...)
+		if err != nil {
+			return err
+		}
+		if parent = strings.TrimSpace(string(made)); isCommitID.MatchString(c.ID) && !known[c.ID] && c.ID != parent {
+			if _, err := git(ctx, dir, nil, alone, "update-ref", "refs/replace/"+c.ID, parent); err != nil {
+				return err
+			}
+			parent, known[c.ID] = c.ID, true
+		}
+	}
+	if parent == "" {
+		return nil
+	}
+	_, err = git(ctx, dir, nil, alone, "update-ref", "refs/heads/"+branch, parent)
+	return err
 }
 
 func orElse(text string) string {

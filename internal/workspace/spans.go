@@ -76,10 +76,15 @@ func (k *Kept) Spans(trace pcommon.TraceID, at time.Time) ptrace.Traces {
 	if g := k.Git; g != nil {
 		of := m.PutEmptyMap(attrGit)
 		of.PutStr("branch", g.Branch)
-		of.PutStr("subject", g.Subject)
-		of.PutStr("name", g.Name)
-		of.PutStr("mail", g.Mail)
-		of.PutInt("when", g.When.Unix())
+		list := of.PutEmptySlice("commits")
+		for _, c := range g.Commits {
+			one := list.AppendEmpty().SetEmptyMap()
+			one.PutStr("id", c.ID)
+			one.PutStr("subject", c.Subject)
+			one.PutStr("name", c.Name)
+			one.PutStr("mail", c.Mail)
+			one.PutInt("when", c.When.Unix())
+		}
 	}
 	for i := range k.Entries {
 		e := &k.Entries[i]
@@ -154,13 +159,7 @@ func Read(spans []ptrace.Span, limits Limits) (*Kept, error) {
 				}
 			}
 			if of, ok := m.Get(attrGit); ok && of.Type() == pcommon.ValueTypeMap {
-				g := of.Map()
-				in := func(name string) string {
-					v, _ := g.Get(name)
-					return v.Str()
-				}
-				when, _ := g.Get("when")
-				k.Git = &Git{Branch: in("branch"), Subject: in("subject"), Name: in("name"), Mail: in("mail"), When: time.Unix(when.Int(), 0).UTC()}
+				k.Git = readGit(of.Map())
 			}
 			continue
 		}
@@ -213,6 +212,28 @@ func Read(spans []ptrace.Span, limits Limits) (*Kept, error) {
 	}
 	slices.SortFunc(k.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return k, nil
+}
+
+func readGit(m pcommon.Map) *Git {
+	text := func(m pcommon.Map, name string) string {
+		v, _ := m.Get(name)
+		return v.Str()
+	}
+	g := &Git{Branch: text(m, "branch")}
+	list, ok := m.Get("commits")
+	if !ok || list.Type() != pcommon.ValueTypeSlice {
+		return g
+	}
+	for i, v := range list.Slice().All() {
+		if i == maxCommits || v.Type() != pcommon.ValueTypeMap {
+			break
+		}
+		when, _ := v.Map().Get("when")
+		g.Commits = append(g.Commits, Commit{
+			ID: text(v.Map(), "id"), Subject: text(v.Map(), "subject"), Name: text(v.Map(), "name"), Mail: text(v.Map(), "mail"), When: time.Unix(when.Int(), 0).UTC(),
+		})
+	}
+	return g
 }
 
 func local(name string) bool { return filepath.IsLocal(filepath.FromSlash(name)) }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -220,7 +221,9 @@ func TestTheRepositoryIsMadeAnew(t *testing.T) {
 	lay(t, dir, map[string]string{"same": "s\n", "changed": "before\n", "gone": "g\n", "sub/gone": "g\n", "was/a/folder": "w\n", "staged": "1\n", "lnk/x": "x", ".gitignore": "skipped\n"})
 	gitIn(t, dir, "init", "-q", "-b", "trunk")
 	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "commit", "-q", "-m", "A first\n\nmore", "--date", "2026-01-01T00:00:00Z")
+	for i, subject := range []string{"Zero", "A first\n\nmore"} {
+		gitIn(t, dir, "commit", "-q", "--allow-empty", "-m", subject, "--date", fmt.Sprintf("2026-01-0%dT00:00:00Z", i+1))
+	}
 	lay(t, dir, map[string]string{"changed": "after\n", "new": "n\n", "staged": "2\n", "skipped": "no", "added": "a\n"})
 	gitIn(t, dir, "add", "staged", "added")
 	for _, name := range []string{"gone", "sub", "was"} {
@@ -244,12 +247,25 @@ func TestTheRepositoryIsMadeAnew(t *testing.T) {
 	want := listing(t, dir)
 	delete(want, "skipped")
 	same(t, listing(t, to), want)
-	for _, args := range [][]string{{"log", "-1", "--format=%an <%ae> %s %aI"}, {"branch", "--show-current"}, {"diff", "HEAD", "--stat", "--", "changed", "gone", "sub", "was", "staged", "same"}, {"ls-tree", "-r", "--name-only", "HEAD"}} {
+	for _, args := range [][]string{{"log", "--format=%H %P %an <%ae> %s %aI"}, {"rev-parse", "--short", "HEAD"}, {"branch", "--show-current"}, {"diff", "HEAD", "--stat", "--", "changed", "gone", "sub", "was", "staged", "same"}, {"ls-tree", "-r", "--name-only", "HEAD"}} {
 		gitIn(t, dir, "config", "--unset-all", "core.fsmonitor", "")
 		if got, want := gitIn(t, to, args...), gitIn(t, dir, args...); got != want {
 			t.Errorf("%q:\n%swant\n%s", args, got, want)
 		}
 		gitIn(t, dir, "config", "core.fsmonitor", "false")
+	}
+}
+
+// Commits whose ids are none, or the same, get ids of their own; a branch whose name is none gets another.
+func TestARepositoryIsMadeOfWhateverIsKept(t *testing.T) {
+	same := strings.Repeat("a", 40)
+	k := &Kept{Dir: "/x", Git: &Git{Branch: "--upload-pack=x", Commits: []Commit{{ID: same, Subject: "s"}, {ID: same}, {ID: "[REDACTED]", When: time.Unix(-5, 0)}, {ID: "../../config"}}}}
+	dir := t.TempDir()
+	if r, err := k.Restore(t.Context(), dir); err != nil || !r.Git {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := gitIn(t, dir, "log", "--format=%s"); got != "s\nunknown\nunknown\nunknown\n" || gitIn(t, dir, "branch", "--show-current") != "main\n" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -306,7 +306,7 @@ func (c *Copied) lines() (list []string) {
 	case c.Of.NoGit != "":
 		list = append(list, "copy: its repository could not be made: "+c.Of.NoGit)
 	case c.Of.Git:
-		list = append(list, "copy: its repository was made anew, of one commit: ids and what came before are others")
+		list = append(list, "copy: its repository was made anew, with the last commits as a log shows them; what each changed is not kept")
 	}
 	for why, n := range sorted(c.LeftOut) {
 		list = append(list, fmt.Sprintf("copy: the recording left out %d %s", n, why))
