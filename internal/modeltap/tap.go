@@ -90,6 +90,11 @@ type Path struct {
 func (t *Tap) Handler(next http.Handler, host string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api, model, stream := modelstub.Protocol(r.URL.Path)
+		if api != "" && r.Header.Get("Upgrade") != "" { // clients that would go on over a WebSocket fall back to HTTP, which can be read
+			t.note("WebSocket " + r.URL.Path + ", refused")
+			http.Error(w, "tapedeck: model calls pass over HTTP alone", http.StatusUpgradeRequired)
+			return
+		}
 		if api == "" || r.Method != http.MethodPost {
 			t.note(r.Method + " " + r.URL.Path)
 			next.ServeHTTP(w, r)
