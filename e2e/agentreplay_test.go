@@ -81,6 +81,10 @@ type replayReport struct {
 				Recorded, Live string
 			}
 		}
+		Beside []struct {
+			Request string
+			MadeUp  []string `json:"made_up"`
+		}
 	}
 	Comparison struct {
 		First *struct {

@@ -18,24 +18,40 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
-// TestNodeSDKsReadTheModelStub lets the official SDKs for JavaScript read both turns of a run, whole and streamed.
-func TestNodeSDKsReadTheModelStub(t *testing.T) {
-	const (
-		system, question = "You are the stock clerk.", "How many of SKU-7 and SKU-8?"
-		answer           = "SKU-7: 42, all of them in Bern. SKU-8: none — «ask again tomorrow», they say, and once more the day after."
-	)
+// What the run that SDKs read says.
+const (
+	sdkSystem, sdkQuestion = "You are the stock clerk.", "How many of SKU-7 and SKU-8?"
+	sdkAnswer              = "SKU-7: 42, all of them in Bern. SKU-8: none — «ask again tomorrow», they say, and once more the day after."
+)
+
+// sdkRead is what an SDK read of it.
+type sdkRead struct {
+	First string
+	Calls []sdkCall
+	Last  string
+}
+
+type sdkCall struct {
+	Name string
+	Args map[string]string
+}
+
+// sdkRun is a run of two turns, and what an SDK reads of it.
+func sdkRun(t *testing.T) (*tape.Tape, sdkRead) {
+	t.Helper()
 	conversation, err := json.Marshal(map[string]any{"messages": []any{
-		map[string]any{"role": "system", "content": system},
-		map[string]any{"role": "user", "content": question},
+		map[string]any{"role": "system", "content": sdkSystem},
+		map[string]any{"role": "user", "content": sdkQuestion},
 		map[string]any{"role": "assistant", "content": "Let me look.", "tool_calls": []any{
 			map[string]any{"id": "call_a", "type": "function", "function": map[string]any{"name": "get_stock", "arguments": `{"sku":"SKU-7"}`}},
 			map[string]any{"id": "call_b", "type": "function", "function": map[string]any{"name": "get_stock", "arguments": `{"sku":"SKU-8"}`}},
 		}},
 		map[string]any{"role": "tool", "tool_call_id": "call_a", "content": `{"pieces":42,"place":"Bern"}`},
 		map[string]any{"role": "tool", "tool_call_id": "call_b", "content": `{"pieces":0,"place":"nowhere"}`},
-		map[string]any{"role": "assistant", "content": answer},
+		map[string]any{"role": "assistant", "content": sdkAnswer},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -44,30 +60,31 @@ func TestNodeSDKsReadTheModelStub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runs[0].Tape, sdkRead{"Let me look.", []sdkCall{{"get_stock", map[string]string{"sku": "SKU-7"}}, {"get_stock", map[string]string{"sku": "SKU-8"}}}, sdkAnswer}
+}
+
+// sdkVariables tell a script what to ask, and what the tools say.
+func sdkVariables(url string) []string {
+	return []string{"MODEL_URL=" + url, "SYSTEM=" + sdkSystem, "QUESTION=" + sdkQuestion,
+		`RESULTS={"get_stock SKU-7":"{\"pieces\":42,\"place\":\"Bern\"}","get_stock SKU-8":"{\"pieces\":0,\"place\":\"nowhere\"}"}`}
+}
+
+// TestNodeSDKsReadTheModelStub lets the official SDKs for JavaScript read both turns of a run, whole and streamed.
+func TestNodeSDKsReadTheModelStub(t *testing.T) {
 	dir := nodeAgents(t, "node")
 	for _, sdk := range []string{"openai-chat", "openai-responses", "anthropic", "google"} {
 		for _, way := range []string{"whole", "streamed"} {
 			t.Run(sdk+"/"+way, func(t *testing.T) {
-				h := modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(runs[0].Tape, modelstub.Options{})})
+				recorded, want := sdkRun(t)
+				h := modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(recorded, modelstub.Options{})})
 				server := httptest.NewServer(h)
 				defer server.Close()
 				cmd := exec.CommandContext(t.Context(), "node", filepath.Join("testdata", "agents", "node", "sdks.mjs"), sdk, way)
-				cmd.Env = append(os.Environ(), "NODE_AGENTS="+dir, "MODEL_URL="+server.URL, "SYSTEM="+system, "QUESTION="+question,
-					`RESULTS={"get_stock SKU-7":"{\"pieces\":42,\"place\":\"Bern\"}","get_stock SKU-8":"{\"pieces\":0,\"place\":\"nowhere\"}"}`)
-				type call struct {
-					Name string
-					Args map[string]string
-				}
-				type read struct {
-					First string
-					Calls []call
-					Last  string
-				}
-				var got read
+				cmd.Env = append(append(os.Environ(), "NODE_AGENTS="+dir), sdkVariables(server.URL)...)
+				var got sdkRead
 				if err := json.Unmarshal([]byte(output(t, cmd)), &got); err != nil {
 					t.Fatal(err)
 				}
-				want := read{"Let me look.", []call{{"get_stock", map[string]string{"sku": "SKU-7"}}, {"get_stock", map[string]string{"sku": "SKU-8"}}}, answer}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the SDK read (-want +got):\n%s", diff)
 				}

@@ -41,7 +41,7 @@ type rerunFlags struct {
 	timeout, grace        time.Duration
 	allowLive, frameworks []string
 	preload               bool
-	exact                 bool
+	exact, freeze         bool
 	compare               string
 	ignore                []string
 	markdown, html, junit string
@@ -53,6 +53,7 @@ type rerunFlags struct {
 	override              string
 	forkAt                int
 	model, modelURL       string
+	realtime              bool
 	modelKey, prompt      string
 	promptText            *string // in place of the file that prompt names
 	forge                 forgeFlags
@@ -73,6 +74,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.override, "override", "", "an oracle file whose answers are laid over the recorded ones")
 	flags.IntVar(&f.forkAt, "fork-at", 0, "the first event of the recording that is free: from it on tools run, and models are asked as --model-url says")
 	flags.StringVar(&f.model, "candidate-model", "", "the model to ask there, in place of the one that the agent asks for")
+	flags.BoolVar(&f.realtime, "realtime", false, "let answers of models and of the oracle take as long as they took")
 	flags.StringVar(&f.prompt, "system-prompt", "", "a file with the system prompt to send there, in place of the agent's")
 	f.forge.add(cmd)
 	f.match.add(cmd)
@@ -91,6 +93,7 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
 	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
 	flags.BoolVar(&f.exact, "exact", false, exactUsage)
+	flags.BoolVar(&f.freeze, "freeze", false, "give Python and Node the clock of the recorded run, which goes on, and seeded random numbers and UUIDs")
 	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
 	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
 	f.sign.add(cmd)
@@ -100,6 +103,14 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	f.env.add(flags, "a variable of the environment that the command gets too (repeatable); --print-env says which it does not get", "the same for all whose names fit a pattern, such as CLERK_* (repeatable)")
 	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
 	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; without it that of a provider that is known by its host, else OPENAI_API_KEY, in the protocols of OpenAI alone")
+}
+
+// speed is how fast answers come, as a multiple of the recorded speed; 0 is at once.
+func (f *rerunFlags) speed() float64 {
+	if f.realtime {
+		return 1
+	}
+	return 0
 }
 
 // rerunning is one replay of a command.
@@ -161,6 +172,8 @@ func (r *rerunning) check(refs []string) (err error) {
 		return errors.New("--require-lockdown needs --lockdown namespace")
 	case len(f.allowHosts) > 0 && rerun.Shut(f.shut) == rerun.ShutNot:
 		return errors.New("--allow-host needs --lockdown namespace or proxy")
+	case f.freeze && !f.preload:
+		return errors.New("--freeze needs the hooks that --preload=false leaves out")
 	case f.timeout <= 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
 	}
@@ -265,6 +278,9 @@ func (r *rerunning) one(ctx context.Context, source recording) error {
 	}
 	if !slices.ContainsFunc(r.tapes(), rerun.HasModelCalls) && len(r.source.Events) > 0 && r.upstream == nil && !r.f.printEnv {
 		return errors.New("the recording holds tool calls and no model calls; --model-url says which model is asked")
+	}
+	if r.f.freeze && r.source.Run.StartedAt.IsZero() {
+		return errors.New("--freeze: the tape does not say when the run began")
 	}
 	if r.f.note && !r.at.Ref.InDeck() {
 		return fmt.Errorf("--note: %s lies in no deck", r.at)

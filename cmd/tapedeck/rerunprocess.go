@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/harness"
@@ -118,7 +119,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream})
+	stub := modelstub.NewHandler(modelstub.Config{Stub: modelstub.Family(r.tapes(), model), Upstream: r.upstream, Speed: r.f.speed()})
 	if len(r.tapes()) > 1 {
 		options.Prefers = ofItsRun(r.tapes(), stub)
 	}
@@ -144,7 +145,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
 		model: stub,
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
-			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true,
+			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
@@ -276,6 +277,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
 		}
+		report.Freeze = r.f.freeze
 	}
 	var tapes []*tape.Tape
 	if !madeByTee(r.source) { // else like is compared with like
@@ -299,7 +301,11 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 }
 
 func (r *rerunning) hooks(oracleURL string) preload.Config {
-	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	c := preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+	if r.f.freeze {
+		c.Freeze = &preload.Freeze{Offset: time.Until(r.source.Run.StartedAt), Seed: r.source.Run.RunID}
+	}
+	return c
 }
 
 // turned is what came of the command.

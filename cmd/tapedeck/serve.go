@@ -62,10 +62,11 @@ Every replay_run_id is a session of the oracle of its own. docs/oracle.md descri
 its protocol, and the server itself does at /openapi.json.
 
 The model stub speaks the protocols of OpenAI (chat completions, responses),
-Anthropic (messages) and Gemini (generateContent), whole and streamed: set the base
-URL of the SDK to the address of the server, with /v1 behind it for OpenAI. It
-answers a request whose conversation is recorded. docs/replay.md says what counts,
-and what of an answer is made up.
+Anthropic (messages), Gemini (generateContent), Bedrock (Converse), Ollama, Cohere,
+Mistral and OpenRouter, whole and streamed: set the base URL of the SDK to the
+address of the server, with /v1 behind it for OpenAI. It answers a request whose
+conversation is recorded. docs/replay.md says what counts, and what of an answer is
+made up.
 
 The MCP server lists the recorded tool definitions at /mcp, those of one recorded
 server at /mcp/SERVER. With --stdio it speaks on stdin and stdout instead, for

@@ -160,7 +160,7 @@ func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehtt
 	}
 	o.Volatile = volatileOf(l.Tape, f.exact)
 	s.model = modelstub.NewHandler(modelstub.Config{
-		Stub: modelstub.New(l.Tape, o), Token: config.Token, MaxSessions: config.MaxSessions,
+		Stub: modelstub.New(l.Tape, o), Token: config.Token, MaxSessions: config.MaxSessions, Speed: config.Speed,
 		Answered: func(session string, a *modelstub.Answer) {
 			if a.Outcome.Served() {
 				return

@@ -49,7 +49,7 @@ type Setting struct {
 	Address bool
 	// Needs is the variable with the key that the setting uses: where the user has it, record --tee makes the setting too.
 	Needs string
-	// Unset takes the variable away, of a replay whose network is shut.
+	// Unset takes the variable away, that of a proxy only where nothing can be reached without one.
 	Unset bool
 	// Merged says that the value is a JSON object: of two, the members are laid over each other.
 	Merged bool

@@ -65,7 +65,7 @@ func (e Endpoints) Handler(t *Tap, transport http.RoundTripper) http.Handler {
 		all[name] = t.Handler(Pass(endpoint, transport), endpoint.Host)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		api, _, _ := modelstub.Protocol(r.URL.Path)
+		api, _, _ := modelstub.Protocol(r)
 		name := "openai"
 		switch {
 		case strings.HasPrefix(api, "anthropic"), strings.HasPrefix(r.URL.Path, "/v1/messages"), api == "" && r.Header.Get("Anthropic-Version") != "":

@@ -129,8 +129,13 @@ const (
 // Serve answers until the context ends, lets running requests finish, and closes the listener. A handler that can be closed is closed
 // before: what waits in it then answers at once.
 func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // the SDKs of AWS for JavaScript speak it to any endpoint of Bedrock
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Protocols: protocols,
+		Handler:   h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()

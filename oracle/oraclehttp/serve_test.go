@@ -117,6 +117,28 @@ func TestServerBoundsHeaders(t *testing.T) {
 	}
 }
 
+// The SDK of AWS for JavaScript speaks HTTP/2 to any endpoint of Bedrock, from the first byte on.
+func TestServerSpeaksHTTP2WithoutTLS(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	address, stop := serve(t, Listen{Address: "127.0.0.1:0"}, newHandler(t, Config{LocalOnly: true}, entry(t, "t", `{}`, "r")))
+	only := &http.Protocols{}
+	only.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: only}
+	response, err := (&http.Client{Transport: transport}).Post("http://"+address+"/v1/tool-calls", "application/json", strings.NewReader(toolCall(`"tool_name":"t","args":{}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if response.ProtoMajor != 2 || !bytes.Contains(body, []byte(`"hit":true`)) {
+		t.Errorf("%s: %s", response.Proto, body)
+	}
+	transport.CloseIdleConnections()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServerSpeaksTLS(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	// httptest has a certificate for 127.0.0.1 at hand.

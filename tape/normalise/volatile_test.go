@@ -4,6 +4,8 @@
 package normalise
 
 import (
+	"flag"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -165,4 +167,28 @@ func FuzzVolatile(f *testing.F) {
 			}
 		}
 	})
+}
+
+var update = flag.Bool("update", false, "write generated tables anew")
+
+func TestTheTableOfVolatileFormsIsCurrent(t *testing.T) {
+	const path, begin, end = "../../docs/replay.md", "<!-- volatile -->\n", "<!-- /volatile -->"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(data), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("no place for the table")
+	}
+	switch want := before + begin + VolatileTable() + end + after; {
+	case want == string(data):
+	case *update:
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Error("docs/replay.md is not current: go test ./tape/normalise -update")
+	}
 }

@@ -4,6 +4,8 @@
 package modelstub
 
 import (
+	"encoding/json"
+
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -18,7 +20,8 @@ var anthropicMessages = &protocol{
 	failure: func(_ int, kind, message string) any {
 		return object{"type": "error", "error": object{"type": kind, "message": message}}
 	},
-	named: true,
+	named:    true,
+	upstream: "/v1/messages",
 }
 
 func (r *reply) anthropicFinish() string {
@@ -36,7 +39,7 @@ func (r *reply) anthropicMessage(content []object, finish any, usage object) obj
 
 // blocks are the parts of the answer in their order. Thinking carries a signature that only the provider can make.
 func (r *reply) blocks() []object {
-	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	r.leave(func(v exactjson.Value) bool { return r.anthropicTool(v) != nil })
 	list := []object{}
 	for _, p := range r.message.Parts {
 		switch p.Type {
@@ -47,6 +50,10 @@ func (r *reply) blocks() []object {
 			list = append(list, object{"type": "thinking", "thinking": p.Text, "signature": "tapedeck"})
 		case tape.PartToolCall:
 			list = append(list, object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": r.argsObject(p)})
+		case tape.PartData:
+			if block := r.anthropicTool(p.Value); block != nil {
+				list = append(list, block)
+			}
 		}
 	}
 	return list
@@ -86,10 +93,15 @@ func anthropicEvents(r *reply) (list []event) {
 			text("thinking", "thinking_delta")
 			delta(object{"type": "signature_delta", "signature": b["signature"]})
 		default:
-			input := string(r.argsObject(r.call(b["id"])))
-			start["input"] = object{}
+			input, called := b["input"].(json.RawMessage)
+			if called {
+				start["input"] = object{}
+			}
 			add("content_block_start", object{"index": i, "content_block": start})
-			for _, piece := range r.pieces(input) {
+			if !called { // what a tool of the provider found comes whole
+				break
+			}
+			for _, piece := range r.pieces(string(input)) {
 				delta(object{"type": "input_json_delta", "partial_json": piece})
 			}
 		}
@@ -98,14 +110,4 @@ func anthropicEvents(r *reply) (list []event) {
 	add("message_delta", object{"delta": object{"stop_reason": r.anthropicFinish(), "stop_sequence": nil}, "usage": usage})
 	add("message_stop", object{})
 	return list
-}
-
-// call is the call of the answer with an id.
-func (r *reply) call(id any) tape.Part {
-	for _, c := range r.calls() {
-		if c.ID == id {
-			return c
-		}
-	}
-	return tape.Part{}
 }

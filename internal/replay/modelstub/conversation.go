@@ -127,10 +127,14 @@ func plainResult(v exactjson.Value) exactjson.Value {
 	if v.Kind() != exactjson.Array || v.Len() == 0 {
 		return v
 	}
+	if whole := v.At(0).Get("json"); v.Len() == 1 && v.At(0).Len() == 1 && !whole.IsAbsent() {
+		return whole // Bedrock
+	}
 	text := ""
 	for _, m := range v.Members() {
-		part := m.Value.Get("text")
-		if kind := m.Value.Get("type").Str(); kind != "text" && kind != "input_text" && kind != "output_text" || part.Kind() != exactjson.String {
+		part, kind := m.Value.Get("text"), m.Value.Get("type").Str()
+		bare := m.Value.Len() == 1 // Bedrock
+		if kind != "text" && kind != "input_text" && kind != "output_text" && !bare || part.Kind() != exactjson.String {
 			return v
 		}
 		text = joined(text, part.Str())

@@ -38,11 +38,12 @@ var geminiGenerate = &protocol{
 	failure: func(status int, kind, message string) any {
 		return object{"error": object{"code": status, "message": message, "status": kind}}
 	},
+	upstream: "/v1beta/models/", // and the model
 }
 
 // geminiParts are the parts of the answer, at least one; for a stream texts are cut into pieces.
 func (r *reply) geminiParts(stream bool) []object {
-	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	r.leave(func(v exactjson.Value) bool { return geminiTool(v) != nil })
 	list := []object{}
 	for _, p := range r.message.Parts {
 		switch p.Type {
@@ -60,6 +61,10 @@ func (r *reply) geminiParts(stream bool) []object {
 			}
 		case tape.PartToolCall:
 			list = append(list, object{"functionCall": object{"id": p.ID, "name": p.Name, "args": r.argsObject(p)}})
+		case tape.PartData:
+			if part := geminiTool(p.Value); part != nil {
+				list = append(list, part)
+			}
 		}
 	}
 	if len(list) == 0 {

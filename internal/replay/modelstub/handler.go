@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -34,6 +35,8 @@ type Config struct {
 	Answered func(session string, a *Answer)
 	// Upstream answers the calls that Options.Before leaves free.
 	Upstream *Upstream
+	// Speed lets an answer take as long as the recorded call took: 1 is as fast, 10 ten times as fast; 0 answers at once.
+	Speed float64
 }
 
 // The defaults.
@@ -111,33 +114,14 @@ func (h *Handler) session(name string) *Session {
 	return s
 }
 
-// route says which protocol a path speaks. Prefixes, such as those of Azure or of a gateway, do not matter.
-func route(path string) (p *protocol, model string, stream bool) {
-	switch last := path[strings.LastIndex(path, "/")+1:]; {
-	case strings.HasSuffix(path, "/chat/completions"):
-		return openAIChat, "", false
-	case last == "responses":
-		return openAIResponses, "", false
-	case last == "messages":
-		return anthropicMessages, "", false
-	case strings.HasSuffix(last, ":generateContent"):
-		return geminiGenerate, strings.TrimSuffix(last, ":generateContent"), false
-	case strings.HasSuffix(last, ":streamGenerateContent"):
-		return geminiGenerate, strings.TrimSuffix(last, ":streamGenerateContent"), true
-	}
-	return nil, "", false
-}
-
-// Protocol says which protocol a path speaks, "" for none; and what else the path says.
-func Protocol(path string) (api, model string, stream bool) {
-	p, model, stream := route(path)
-	if p == nil {
+// Protocol says which protocol a request speaks, "" for none; and what else its path says.
+func Protocol(r *http.Request) (api, model string, stream bool) {
+	to := routeOf(r, r.URL.Path)
+	if to.p == nil {
 		return "", "", false
 	}
-	return p.name, model, stream
+	return to.p.name, to.model, to.stream
 }
-
-const endpoints = "/v1/chat/completions, /v1/responses, /v1/messages, models/MODEL:generateContent and models/MODEL:streamGenerateContent"
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -146,7 +130,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		named, rest, _ := strings.Cut(rest, "/")
 		name, path = cmp.Or(name, named), "/"+rest
 	}
-	p, model, stream := route(path)
+	rt := routeOf(req, path)
+	p := rt.p
 	failure := cmp.Or(p, openAIChat).failure
 	if h.config.Token != "" && !h.authorised(req) {
 		send(w, http.StatusUnauthorized, failure(http.StatusUnauthorized, "authentication_error", "tapedeck: the API key is not the token of this server"))
@@ -157,7 +142,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		send(w, http.StatusServiceUnavailable, failure(http.StatusServiceUnavailable, "too_many_sessions", "tapedeck: too many sessions"))
 		return
 	}
-	if p == nil || req.Method != http.MethodPost {
+	if rt.beside != nil {
+		h.answerBeside(w, req, s, name, &rt, path)
+		return
+	}
+	if p == nil {
 		h.refuse(w, s, name, openAIChat, Request{API: req.Method + " " + path}, "there is no stub for "+req.Method+" "+path+"; there are "+endpoints)
 		return
 	}
@@ -166,23 +155,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		err = fmt.Errorf("read the request: %w", err)
 	}
 	list := p == geminiGenerate && req.URL.Query().Get("alt") != "sse" // how a stream of Gemini is framed
-	stub, key := h.config.Stub, keyOf(p, model, stream, list, text)
+	stub, key := h.config.Stub, keyOf(p, rt.model, rt.stream, list, text)
 	known := stub.seen.get(key)
 	var body exactjson.Value
 	if err == nil && known == nil {
 		body, err = readBody(text)
 	}
 	if err != nil {
-		status := http.StatusBadRequest
-		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
-			status = http.StatusRequestEntityTooLarge
-		}
+		status := statusOf(err)
 		send(w, status, failure(status, "invalid_request_error", "tapedeck: "+err.Error()))
 		return
 	}
 	if known == nil {
-		if p != geminiGenerate {
-			model, stream = body.Get("model").Str(), body.Get("stream").True()
+		model, stream := cmp.Or(body.Get("model").Str(), rt.model), rt.stream || body.Get("stream").True() || p.streams && body.Get("stream").IsAbsent()
+		if rt.path {
+			model, stream = rt.model, rt.stream
 		}
 		request, live := requestOf(p, model, stream, body)
 		known = &sight{list: list, read: &reply{request: request, body: body}, live: live, unsupported: p.unsupported(body)}
@@ -208,6 +195,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	h.answer(w, req, s, p, r, sent, known)
+}
+
+func statusOf(err error) int {
+	if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusBadRequest
 }
 
 func readBody(text []byte) (exactjson.Value, error) {
@@ -276,6 +270,7 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 	case r.Outcome == RecordedError:
 		status, body := r.recordedError(p)
 		h.finish(w, s, r)
+		h.pause(w, req, r, 1, 1, time.Now())
 		if !r.again { // what the SDK retried is behind the recorded failure, unless each attempt is a call of the tape
 			header.Set("X-Should-Retry", "false")
 		}
@@ -288,19 +283,79 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 		s.keep(p, r, sent)
 		h.finish(w, s, r)
 		header.Set("Content-Type", out.contentType)
-		if out.contentType == sse {
+		if out.ends != nil {
 			header.Set("Cache-Control", "no-cache")
 		} else {
 			header.Set("Content-Length", strconv.Itoa(len(out.body)))
 		}
-		_, _ = w.Write(out.body) // the client is gone or not; nothing depends on it
+		h.writeOut(w, req, r, out)
+	}
+}
+
+// writeOut writes an answer: at once, or over the time that the recorded call took.
+func (h *Handler) writeOut(w http.ResponseWriter, req *http.Request, r *reply, out written) {
+	ends := out.ends
+	if h.config.Speed <= 0 || len(ends) == 0 {
+		ends = []int{len(out.body)}
+	}
+	begun, from := time.Now(), 0
+	for i, end := range ends {
+		if !h.pause(w, req, r, i+1, len(ends), begun) {
+			return
+		}
+		if _, err := w.Write(out.body[from:end]); err != nil {
+			return // the client is gone; nothing depends on it
+		}
+		if from = end; len(ends) > 1 {
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+}
+
+// Bounds of how long a call took, and of how long an answer takes.
+const (
+	maxRecorded = 24 * time.Hour
+	maxPause    = 10 * time.Minute
+)
+
+// pause waits until the i-th of n pieces of an answer is due. When a provider sent each piece is on no tape, so they lie at equal distances.
+// It is false when the client does not wait.
+func (h *Handler) pause(w http.ResponseWriter, req *http.Request, r *reply, i, n int, begun time.Time) bool {
+	if h.config.Speed <= 0 {
+		return true
+	}
+	recorded := time.Duration(min(max(r.event().DurationMS, 0), maxRecorded.Milliseconds())) * time.Millisecond
+	whole := min(time.Duration(float64(recorded)/h.config.Speed), maxPause)
+	left := whole*time.Duration(i)/time.Duration(n) - time.Since(begun)
+	// The deadlines of a server are for answers that come at once. Some writers have none.
+	deadlines := http.NewResponseController(w)
+	_ = deadlines.SetReadDeadline(time.Time{})
+	_ = deadlines.SetWriteDeadline(time.Now().Add(left + time.Minute))
+	select {
+	case <-time.After(left):
+		return true
+	case <-req.Context().Done():
+		return false
 	}
 }
 
 const (
 	sse       = "text/event-stream; charset=utf-8"
+	ndjson    = "application/x-ndjson"
+	awsStream = "application/vnd.amazon.eventstream"
 	wholeJSON = "application/json"
 )
+
+// framing is how the events of a stream stand one behind the other.
+type framing int
+
+const (
+	serverSent framing = iota
+	jsonLines
+	awsEvents
+)
+
+var streamTypes = map[framing]string{serverSent: sse, jsonLines: ndjson, awsEvents: awsStream}
 
 // render is the body of an answer. list says that events of a stream are the elements of one array.
 func render(p *protocol, r *reply, list bool) written {
@@ -308,7 +363,7 @@ func render(p *protocol, r *reply, list bool) written {
 	case !r.request.Stream:
 		return written{contentType: wholeJSON, body: encode(p.whole(r))}
 	case !list:
-		return written{contentType: sse, body: stream(p, p.events(r))}
+		return stream(p, p.events(r))
 	}
 	events := p.events(r)
 	all := make([]any, len(events))
@@ -345,18 +400,28 @@ func send(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(body) // the client is gone or not; nothing depends on it
 }
 
-func stream(p *protocol, events []event) []byte {
-	var b bytes.Buffer
+func stream(p *protocol, events []event) written {
+	out, b := written{contentType: streamTypes[p.framing]}, bytes.Buffer{}
 	for _, e := range events {
-		if p.named {
-			b.WriteString("event: " + e.name + "\n")
+		switch p.framing {
+		case jsonLines:
+			b.Write(encode(e.data))
+		case awsEvents:
+			awsMessage(&b, e)
+		default:
+			if p.named {
+				b.WriteString("event: " + e.name + "\n")
+			}
+			b.WriteString("data: ")
+			b.Write(encode(e.data))
+			b.WriteString("\n")
 		}
-		b.WriteString("data: ")
-		b.Write(encode(e.data))
-		b.WriteString("\n")
+		out.ends = append(out.ends, b.Len())
 	}
 	if p.done {
 		b.WriteString("data: [DONE]\n\n")
+		out.ends = append(out.ends, b.Len())
 	}
-	return b.Bytes()
+	out.body = b.Bytes()
+	return out
 }

@@ -393,8 +393,11 @@ func TestWhatHasNoStubIsRefusedByName(t *testing.T) {
 		body map[string]any
 		want string
 	}{
-		{"/v1/embeddings", map[string]any{"input": "x"}, "/v1/embeddings"},
-		{"/v1/messages/count_tokens", map[string]any{}, "/v1/messages/count_tokens"},
+		{"/v1/images/generations", map[string]any{"prompt": "x"}, "/v1/images/generations"},
+		{"/model/meta.llama3/invoke", map[string]any{"prompt": "x"}, "/model/meta.llama3/invoke"},
+		{"/v1/projects/p/locations/l/publishers/meta/models/m:rawPredict", map[string]any{}, ":rawPredict"},
+		{"/api/generate", map[string]any{"prompt": "x", "suffix": "y"}, "suffix"},
+		{"/model/m/converse", map[string]any{"promptVariables": map[string]any{"x": map[string]any{"text": "y"}}}, "promptVariables"},
 		{"/v1/chat/completions", map[string]any{"n": 2, "messages": []any{}}, "n greater than 1"},
 		{"/v1/responses", map[string]any{"background": true, "input": "x"}, "background"},
 		{"/v1beta/models/m:generateContent", map[string]any{"cachedContent": "c/1"}, "cachedContent"},

@@ -26,9 +26,10 @@ var openAIChat = &protocol{
 			"usage":   r.chatUsage(),
 		}
 	},
-	events:  chatEvents,
-	failure: openAIFailure,
-	done:    true,
+	events:   chatEvents,
+	failure:  openAIFailure,
+	done:     true,
+	upstream: "/v1/chat/completions",
 }
 
 func openAIFailure(_ int, kind, message string) any {
@@ -40,7 +41,7 @@ func (r *reply) chatFinish() string {
 }
 
 func (r *reply) chatMessage() object {
-	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	r.leave()
 	m := object{"role": "assistant", "content": nil, "refusal": nil}
 	if text := r.texts(tape.PartText); text != "" || len(r.calls()) == 0 {
 		m["content"] = text
@@ -71,7 +72,9 @@ func wantsUsage(body exactjson.Value) bool {
 	return body.Get("stream_options").Get("include_usage").True()
 }
 
-func chatEvents(r *reply) (list []event) {
+func chatEvents(r *reply) []event { return chatEventsWith(r, wantsUsage(r.body)) }
+
+func chatEventsWith(r *reply, usage bool) (list []event) {
 	head := object{"id": r.id("chatcmpl-"), "object": "chat.completion.chunk", "created": r.created(), "model": r.model()}
 	chunk := func(choices []object, usage any) {
 		c := object{"choices": choices}
@@ -84,7 +87,7 @@ func chatEvents(r *reply) (list []event) {
 		list = append(list, event{data: c})
 	}
 	delta := func(d object) { chunk([]object{{"index": 0, "delta": d, "finish_reason": nil}}, nil) }
-	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	r.leave()
 	delta(object{"role": "assistant", "content": ""})
 	if reasoning := r.texts(tape.PartReasoning); reasoning != "" {
 		for _, piece := range r.pieces(reasoning) {
@@ -103,7 +106,7 @@ func chatEvents(r *reply) (list []event) {
 		}
 	}
 	chunk([]object{{"index": 0, "delta": object{}, "finish_reason": r.chatFinish()}}, nil)
-	if wantsUsage(r.body) {
+	if usage {
 		chunk([]object{}, r.chatUsage())
 	}
 	return list

@@ -5,6 +5,7 @@ package modelstub
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -23,18 +24,19 @@ var openAIResponses = &protocol{
 		}
 		return ""
 	},
-	whole:   func(r *reply) any { return r.response("completed", r.items()) },
-	events:  responseEvents,
-	failure: openAIFailure,
-	named:   true,
-	echoes:  true,
+	whole:    func(r *reply) any { return r.response("completed", r.items()) },
+	events:   responseEvents,
+	failure:  openAIFailure,
+	named:    true,
+	echoes:   true,
+	upstream: "/v1/responses",
 }
 
 const responsePrefix = "resp_"
 
 // items are what the answer consists of.
 func (r *reply) items() []object {
-	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	r.leave(func(v exactjson.Value) bool { return slices.Contains(responseTools, v.Get("type").Str()) })
 	list := []object{}
 	own := func(prefix string) string {
 		r.makeUp("item ids")
@@ -42,6 +44,17 @@ func (r *reply) items() []object {
 	}
 	if text := r.texts(tape.PartReasoning); text != "" {
 		list = append(list, object{"type": "reasoning", "id": own("rs_"), "summary": []object{{"type": "summary_text", "text": text}}})
+	}
+	for _, p := range r.message.Parts {
+		if kind := p.Value.Get("type").Str(); p.Type == tape.PartData && slices.Contains(responseTools, kind) {
+			item := objectOf(p.Value)
+			if item["type"] = kind; p.Value.Get("id").Str() == "" {
+				item["id"] = own("ws_")
+			} else {
+				item["id"] = p.Value.Get("id").Str()
+			}
+			list = append(list, item)
+		}
 	}
 	if text := r.texts(tape.PartText); text != "" || len(r.calls()) == 0 {
 		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
@@ -126,7 +139,9 @@ func responseEvents(r *reply) (list []event) {
 			}
 			add("output_text.done", at(object{"content_index": 0, "text": text, "logprobs": []object{}}))
 			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
-		default:
+		default: // a tool of the provider
+			add("output_item.added", object{"output_index": i, "item": begun})
+		case "function_call":
 			begun["arguments"], begun["status"] = "", "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})
 			arguments, _ := item["arguments"].(string)

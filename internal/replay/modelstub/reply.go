@@ -24,6 +24,8 @@ type object = map[string]any
 // protocol is what one API of a provider looks like.
 type protocol struct {
 	name string
+	// read makes of a request what the reader of the dialects reads; nil where it reads the request as it is.
+	read func(body exactjson.Value) exactjson.Value
 	// unsupported names an option of the request that has no stub, "" for none.
 	unsupported func(body exactjson.Value) string
 	// whole is the body of an answer. events are the same as a stream.
@@ -31,11 +33,14 @@ type protocol struct {
 	events func(r *reply) []event
 	// failure is the body of an error.
 	failure func(status int, kind, message string) any
-	// sse says how events are framed.
-	named bool // with their names
-	done  bool // a last line says [DONE]
+	framing framing
+	named   bool // server-sent events have their names
+	done    bool // a last line says [DONE]
+	streams bool // a request that does not say is for a stream
 	// echoes says that answers repeat settings of the request.
 	echoes bool
+	// upstream is the path at a real endpoint, "" for a protocol that is not passed on.
+	upstream string
 }
 
 // event is one event of a stream.
@@ -202,6 +207,9 @@ func (r *reply) pieces(text string) (list []string) {
 // read alike.
 func requestOf(p *protocol, model string, stream bool, body exactjson.Value) (r Request, live conversation) {
 	r = Request{API: p.name, Model: model, Stream: stream, Previous: body.Get("previous_response_id").Str()}
+	if p.read != nil {
+		body = p.read(body)
+	}
 	messages, system := decode.RequestMessages(body, tape.RoleUser)
 	read := func(role tape.Role, name string, parts []decode.Part) {
 		live.said(role, len(parts), func(i int) *tape.Part { return &parts[i].Part }, false)

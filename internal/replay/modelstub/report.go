@@ -46,6 +46,8 @@ type Report struct {
 	Live   int      `json:"live,omitempty"` // asked of a real model
 	// Volatile counts the values that are others than in the recording and were taken for equal.
 	Volatile []Renamed `json:"volatile,omitempty"`
+	// Beside is what was asked for beside model calls.
+	Beside []Beside `json:"beside,omitempty"`
 }
 
 // Report tells what happened so far.
@@ -62,6 +64,9 @@ func (s *Session) Report() Report {
 		case !c.Outcome.Served():
 			r.Missed++
 		}
+	}
+	for _, b := range s.beside {
+		r.Beside = append(r.Beside, *b)
 	}
 	for i, n := range s.stub.turns {
 		if s.stub.options.free(n) {

@@ -51,6 +51,7 @@ type sight struct {
 type written struct {
 	contentType  string
 	body         []byte
+	ends         []int // of the events of a stream; nil for one object
 	madeUp, left []string
 }
 

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers: OpenAI chat completions and
-// responses, Anthropic messages, Gemini generateContent, whole and streamed. A request gets what the recorded request with the same
+// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers (OpenAI, Anthropic, Gemini, Bedrock,
+// Ollama, Cohere, Mistral, OpenRouter), whole and streamed. A request gets what the recorded request with the same
 // conversation was answered, or a typed miss; nothing is guessed. What the protocol demands and the tape does not hold is made up, and
 // declared with each answer.
 package modelstub
@@ -60,6 +60,7 @@ type Stub struct {
 	lacking bool            // of some turns the tapes do not hold the whole conversation
 	seen    memory
 	normal  oracle.Normal
+	space   space
 }
 
 // turn is a recorded model call.
@@ -221,6 +222,7 @@ type Session struct {
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
 	names    *normalise.Renaming
+	beside   []*Beside
 }
 
 // NewSession returns a session in which nothing has been served.

@@ -52,6 +52,10 @@ func (h *Handler) live(w http.ResponseWriter, req *http.Request, s *Session, p *
 		refuse(http.StatusUnprocessableEntity, "the call lies behind the fork, and no model is named")
 		return
 	}
+	if p.upstream == "" {
+		refuse(http.StatusNotImplemented, "calls in the protocol "+p.name+" are not sent on to a model")
+		return
+	}
 	if s.ours(r.request.Previous) {
 		refuse(http.StatusNotImplemented, "previous_response_id names an answer from the tape, which a real model does not know")
 		return
@@ -121,13 +125,8 @@ func (s *Session) ours(id string) bool {
 
 // target is where a call in a protocol goes. sse says how a stream of Gemini is framed.
 func (up *Upstream) target(p *protocol, model string, stream, sse bool) *url.URL {
-	path, query := "", ""
-	switch p {
-	case openAIResponses:
-		path = "/v1/responses"
-	case anthropicMessages:
-		path = "/v1/messages"
-	case geminiGenerate:
+	path, query := p.upstream, ""
+	if p == geminiGenerate {
 		name := url.PathEscape(model)
 		if up.Model != "" {
 			name = strings.ReplaceAll(url.PathEscape(up.Model), "%2F", "/") // that of the operator can be a path
@@ -138,8 +137,6 @@ func (up *Upstream) target(p *protocol, model string, stream, sse bool) *url.URL
 		if sse {
 			query = "alt=sse"
 		}
-	default:
-		path = "/v1/chat/completions"
 	}
 	target := *up.URL
 	target.RawPath = strings.TrimRight(up.URL.EscapedPath(), "/") + path
@@ -160,6 +157,12 @@ func KeyVariables(endpoint *url.URL, api string) []string {
 		return []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
 	case strings.HasSuffix(host, ".openai.azure.com"):
 		return []string{"AZURE_OPENAI_API_KEY"}
+	case host == "api.mistral.ai":
+		return []string{"MISTRAL_API_KEY"}
+	case host == "openrouter.ai":
+		return []string{"OPENROUTER_API_KEY"}
+	case host == "api.cohere.com":
+		return []string{"CO_API_KEY"}
 	case host == "api.openai.com", api == openAIChat.name, api == openAIResponses.name:
 		return []string{"OPENAI_API_KEY"}
 	}
@@ -175,7 +178,7 @@ func (up *Upstream) rewrite(p *protocol, body exactjson.Value) []byte {
 	if up.SystemPrompt != nil {
 		text := exactjson.StringValue(*up.SystemPrompt)
 		switch p {
-		case anthropicMessages:
+		case anthropicMessages, ollamaGenerate:
 			members["system"] = text
 		case openAIResponses:
 			members["instructions"] = text

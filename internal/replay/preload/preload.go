@@ -16,7 +16,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed python node
@@ -35,13 +38,21 @@ type Config struct {
 	AllowLive   []string // tools that run; "*" is every tool
 	Allow       []string // distributions whose tools run if their version is not known, "langchain-core"
 	Report      string   // file for Read; empty: none
+	Freeze      *Freeze  // nil: the clock and the numbers of the system
+}
+
+// Freeze is the clock of a recorded run, and what random numbers and UUIDs are made of.
+type Freeze struct {
+	Offset time.Duration // to add to the clock of the system
+	Seed   string
 }
 
 // Environ returns environ with what loads the hooks. What PYTHONPATH and NODE_OPTIONS hold already stays beside them. Programs that are
 // started with their environment cleared, Python with -I or -E, and runtimes other than CPython and Node do not load them.
 func (c Config) Environ(environ []string) []string {
 	register := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(c.Dir, "node", "register.mjs"))}
-	set := []struct{ name, value, join string }{
+	type variable struct{ name, value, join string }
+	set := []variable{
 		{"PYTHONPATH", filepath.Join(c.Dir, "python"), string(os.PathListSeparator)},
 		{"NODE_OPTIONS", "--import=" + register.String(), " "},
 		{"TAPEDECK_ORACLE_URL", c.OracleURL, ""},
@@ -51,6 +62,12 @@ func (c Config) Environ(environ []string) []string {
 		{"TAPEDECK_ALLOW_LIVE", strings.Join(c.AllowLive, ","), ""},
 		{"TAPEDECK_PRELOAD_ALLOW", strings.Join(c.Allow, ","), ""},
 		{"TAPEDECK_PRELOAD_REPORT", c.Report, ""},
+	}
+	if c.Freeze != nil {
+		set = append(set, variable{"TAPEDECK_FREEZE_OFFSET", strconv.FormatInt(int64(c.Freeze.Offset), 10), ""}, variable{"TAPEDECK_FREEZE_SEED", c.Freeze.Seed, ""})
+		if !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "PYTHONHASHSEED=") }) {
+			set = append(set, variable{"PYTHONHASHSEED", "0", ""})
+		}
 	}
 	var out []string
 	for _, kv := range environ {
@@ -80,7 +97,8 @@ func (c Config) Environ(environ []string) []string {
 // Report is what the hooks of all processes of an agent noted.
 type Report struct {
 	Frameworks []Framework    `json:"frameworks,omitempty"`
-	Live       map[string]int `json:"live,omitempty"` // calls of tools that ran, by name
+	Live       map[string]int `json:"live,omitempty"`   // calls of tools that ran, by name
+	Frozen     map[string]int `json:"frozen,omitempty"` // processes that took the recorded clock, by runtime
 }
 
 // Framework is one that an agent loaded.
@@ -117,14 +135,20 @@ func Read(path string) (Report, error) {
 			continue
 		}
 		var line struct {
-			Framework, Version, Problem, Live string
-			Hooked                            bool
+			Framework, Version, Problem, Live, Frozen string
+			Hooked                                    bool
 		}
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			return r, fmt.Errorf("%s: %w", path, err)
 		}
 		if line.Live != "" {
 			r.Live[line.Live]++
+		}
+		if line.Frozen != "" {
+			if r.Frozen == nil {
+				r.Frozen = map[string]int{}
+			}
+			r.Frozen[line.Frozen]++
 		}
 		fw := Framework{line.Framework, line.Version, line.Hooked, line.Problem}
 		if line.Framework != "" && !seen[fw] {

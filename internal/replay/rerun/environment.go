@@ -63,6 +63,12 @@ func (s Services) Variables() (list []Variable) {
 		set(s.Model, "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "TAPEDECK_MODEL_URL")
 		set(dummyKey, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 		set("false", "GOOGLE_GENAI_USE_VERTEXAI")
+		set(s.Model, "OLLAMA_HOST", "OLLAMA_API_BASE", "CO_API_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL_BEDROCK", "ANTHROPIC_BEDROCK_BASE_URL", "GOOGLE_VERTEX_BASE_URL")
+		set(s.Model+"/v1", "ANTHROPIC_VERTEX_BASE_URL")
+		set(s.Model+"/api/v1", "OPENROUTER_BASE_URL", "OPENROUTER_API_BASE")
+		set(s.Model+"/mistral/v1", "MISTRAL_BASE_URL", "MISTRAL_API_BASE", "MISTRAL_AZURE_API_BASE")
+		set(s.Model+"/v2/chat", "COHERE_API_BASE") // LiteLLM has the path in it
+		set("1", "AWS_MAX_ATTEMPTS")               // what the SDK retried lies behind a recorded failure
 		list = append(list, Variable{Name: "ANTHROPIC_AUTH_TOKEN", Unset: true})
 	}
 	if s.OTLP != "" {

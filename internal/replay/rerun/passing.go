@@ -36,6 +36,9 @@ var passing = strings.Fields(`
 	GIT_AUTHOR_* GIT_COMMITTER_* OTEL_*
 	OPENAI_* AZURE_OPENAI_* ANTHROPIC_* GEMINI_* AWS_REGION AWS_DEFAULT_REGION GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION`)
 
+// ofAWS are variables that say whose requests to AWS are.
+var ofAWS = regexp.MustCompile(`^AWS_(ACCESS_KEY_ID|PROFILE|BEARER_TOKEN_BEDROCK|WEB_IDENTITY_TOKEN_FILE|CONTAINER_CREDENTIALS_(FULL|RELATIVE)_URI)=`)
+
 // secretName is what names of secrets hold. Headers are where OTLP and SDKs have keys.
 var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|COOKIE|HEADER|AUTH([^A-Z]|$)`)
 
@@ -148,6 +151,11 @@ func (c Choice) Program(environ, secrets []string) (passed, withheld []string) {
 func (s Services) StandIns(environ, withheld []string) (list []Variable) {
 	for _, name := range withheld {
 		if strings.HasSuffix(fold(name), "_API_KEY") {
+			list = append(list, Variable{Name: name, Value: dummyKey})
+		}
+	}
+	if s.Model != "" && slices.ContainsFunc(environ, func(v string) bool { return ofAWS.MatchString(v) }) { // without them programs take AWS for not set up
+		for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 			list = append(list, Variable{Name: name, Value: dummyKey})
 		}
 	}

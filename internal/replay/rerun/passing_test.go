@@ -86,7 +86,11 @@ func TestAWithheldKeyIsStoodInFor(t *testing.T) {
 	if want := fmt.Sprint([]Variable{{Name: "TAVILY_API_KEY", Value: dummyKey}, {Name: "AZURE_OPENAI_ENDPOINT", Value: "http://127.0.0.1:1"}}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := (Services{Model: "http://127.0.0.1:1"}).StandIns(nil, nil); len(got) > 0 {
+	got = fmt.Sprint(Services{Model: "http://127.0.0.1:1"}.StandIns([]string{"AWS_PROFILE=work"}, nil)) // an agent of AWS signs what it asks
+	if want := fmt.Sprint([]Variable{{Name: "AWS_ACCESS_KEY_ID", Value: dummyKey}, {Name: "AWS_SECRET_ACCESS_KEY", Value: dummyKey}}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := (Services{Model: "http://127.0.0.1:1"}).StandIns([]string{"AWS_REGION=eu-west-1"}, nil); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 }

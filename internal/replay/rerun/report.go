@@ -6,6 +6,7 @@ package rerun
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,6 +65,7 @@ type Report struct {
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
 	Elsewhere   *Elsewhere       `json:"oracle_elsewhere,omitempty"` // an oracle of another server, in place of Oracle
 	Preload     preload.Report   `json:"preload"`                    // frameworks whose tools were answered within the process
+	Freeze      bool             `json:"freeze,omitempty"`           // the recorded clock was to be given; Preload says which processes took it
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
 	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
@@ -280,6 +282,12 @@ func (r *Report) Notes() (list []string) {
 			add("hook  %s %s: none, %s", f.Name, f.Version, f.Problem)
 		}
 	}
+	for _, of := range slices.Sorted(maps.Keys(r.Preload.Frozen)) {
+		add("freeze: %d processes of %s took the recorded clock", r.Preload.Frozen[of], of)
+	}
+	if r.Freeze && len(r.Preload.Frozen) == 0 {
+		add("freeze: no process took the recorded clock; only CPython and Node load the hooks")
+	}
 	for i := 0; len(r.Runs) == 0 && i < len(r.Tools); i++ { // else each run has its own
 		add("%s", r.Tools[i].line())
 	}
@@ -313,6 +321,16 @@ func (r *Report) Notes() (list []string) {
 	}
 	for _, t := range r.Tolerated {
 		add("event %d, %s: taken for equal: %s", t.Seq, t.Field, strings.Join(labelNames(t.Labels), ", "))
+	}
+	for _, b := range r.Model.Beside {
+		line := fmt.Sprintf("beside model calls, %s: %s", b.Request, b.Outcome)
+		if len(b.MadeUp) > 0 {
+			line += " (" + strings.Join(b.MadeUp, ", ") + ")"
+		}
+		if b.Count > 1 {
+			line += fmt.Sprintf(", %d times", b.Count)
+		}
+		add("%s", line)
 	}
 	for _, of := range r.sessions() {
 		for _, c := range of.report.NotExact {

@@ -22,6 +22,16 @@ func asked(text string) *tape.Tape {
 	return t
 }
 
+func TestNotesNameWhatWasAskedBesideModelCalls(t *testing.T) {
+	r := Report{Model: modelstub.Report{Beside: []modelstub.Beside{
+		{Request: "GET /v1/models", Outcome: modelstub.MadeUp, MadeUp: []string{"models"}, Count: 1}, {Request: "GET /x", Outcome: modelstub.NotServed, Count: 3},
+	}}}
+	want := "beside model calls, GET /v1/models: made_up (models)\nbeside model calls, GET /x: refused, 3 times"
+	if got := strings.Join(r.Notes(), "\n"); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func TestTheTemplateMakesTheInput(t *testing.T) {
 	source := asked("How many \"apples\"?")
 	for text, want := range map[string]string{

@@ -4,6 +4,7 @@
 // Loaded by --import before the agent. It hooks the loading of modules, ESM and CommonJS.
 import module from "node:module";
 
+if (process.env.TAPEDECK_FREEZE_OFFSET) module.createRequire(import.meta.url)("./freeze.cjs").install();
 if (process.env.TAPEDECK_ORACLE_URL) {
   const require = module.createRequire(import.meta.url);
   require("./frameworks.cjs").install();

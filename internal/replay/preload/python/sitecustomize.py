@@ -15,8 +15,10 @@ def _elsewhere():
     return [p for p in sys.path if os.path.abspath(p or os.curdir) != _here]
 
 
+import tapedeck_freeze  # noqa: E402
 import tapedeck_preload  # noqa: E402
 
+tapedeck_freeze.install()
 tapedeck_preload.install()
 
 _spec = importlib.machinery.PathFinder.find_spec("sitecustomize", _elsewhere())
