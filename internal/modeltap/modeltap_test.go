@@ -350,6 +350,12 @@ func TestWhatIsNoModelCallPassesAndIsNoted(t *testing.T) {
 	} {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
+	socket := httptest.NewRequest(http.MethodGet, "/v1/responses", nil)
+	socket.Header.Set("Upgrade", "websocket")
+	refused := httptest.NewRecorder()
+	if h.ServeHTTP(refused, socket); refused.Code != http.StatusUpgradeRequired {
+		t.Errorf("a WebSocket: %d", refused.Code)
+	}
 	for i := range 2 * maxPaths {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, fmt.Sprint("/x/", i), nil))
 	}
@@ -358,7 +364,7 @@ func TestWhatIsNoModelCallPassesAndIsNoted(t *testing.T) {
 	if td.SpanCount() != 0 || sum.Calls != 0 || sum.Lost != 1 || len(sum.Other) != maxPaths+1 {
 		t.Fatalf("%d paths, %+v", len(sum.Other), sum)
 	}
-	if !slices.Contains(sum.Other, Path{"GET /v1/models", 2}) || !slices.Contains(sum.Other, Path{"POST /v1/files", 1}) || sum.Other[0].Name != "more" {
+	if !slices.Contains(sum.Other, Path{"GET /v1/models", 2}) || !slices.Contains(sum.Other, Path{"POST /v1/files", 1}) || !slices.Contains(sum.Other, Path{"WebSocket /v1/responses, refused", 1}) || sum.Other[0].Name != "more" {
 		t.Errorf("%+v", sum.Other)
 	}
 }

@@ -60,9 +60,23 @@ func (r *reply) items() []object {
 		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
 	}
 	for _, c := range r.calls() {
+		if r.custom(c) {
+			list = append(list, object{"type": "custom_tool_call", "id": own("ctc_"), "call_id": c.ID, "name": c.Name, "input": argsText(c), "status": "completed"})
+			continue
+		}
 		list = append(list, object{"type": "function_call", "id": own("fc_"), "call_id": c.ID, "name": c.Name, "arguments": argsText(c), "status": "completed"})
 	}
 	return list
+}
+
+// custom reports the call of a custom tool, which takes a text: it is offered as one, or has a text that is no JSON for its arguments, as no function does.
+func (r *reply) custom(c tape.Part) bool {
+	for _, m := range r.body.Get("tools").Members() {
+		if m.Value.Get("name").Str() == c.Name {
+			return m.Value.Get("type").Str() == "custom"
+		}
+	}
+	return c.Args.Kind() == exactjson.String
 }
 
 func outputText(text string) object {
@@ -141,6 +155,14 @@ func responseEvents(r *reply) (list []event) {
 			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
 		default: // a tool of the provider
 			add("output_item.added", object{"output_index": i, "item": begun})
+		case "custom_tool_call":
+			begun["input"], begun["status"] = "", "in_progress"
+			add("output_item.added", object{"output_index": i, "item": begun})
+			input, _ := item["input"].(string)
+			for _, piece := range r.pieces(input) {
+				add("custom_tool_call_input.delta", at(object{"delta": piece}))
+			}
+			add("custom_tool_call_input.done", at(object{"input": input}))
 		case "function_call":
 			begun["arguments"], begun["status"] = "", "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})
