@@ -274,6 +274,24 @@ func TestConversations(t *testing.T) {
 	}
 }
 
+// Instructions beside the messages and among them are all on the tape, in their order.
+func TestInstructionsInTwoPlacesAreKept(t *testing.T) {
+	tap := ticking()
+	pass(t, tap, passed{Path: "/v1/messages", ContentType: "application/json", Response: `{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`,
+		Request: json.RawMessage(`{"model":"m","max_tokens":1,"system":[{"type":"text","text":"first"}],"messages":[{"role":"user","content":"q"},{"role":"system","content":"then"}]}`)})
+	td, _ := tap.Traces(Options{})
+	var texts []string
+	one := tapes(t, td)[0]
+	for _, id := range one.Events[0].Request.Messages {
+		for _, p := range one.Messages[id].Parts {
+			texts = append(texts, string(one.Messages[id].Role)+" "+p.Text)
+		}
+	}
+	if !slices.Equal(texts, []string{"system first", "user q", "system then"}) {
+		t.Errorf("%q", texts)
+	}
+}
+
 // A conversation that the provider keeps is whole on the tape.
 func TestWhatTheProviderKeepsIsPutBefore(t *testing.T) {
 	tap := ticking()
