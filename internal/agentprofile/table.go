@@ -40,8 +40,8 @@ var Table = []Profile{
 			codexOption("otel.log_user_prompt", "true"),
 		},
 		Replay: []Setting{
-			codexOption("model_provider", `"tapedeck"`),
-			codexOption("model_providers.tapedeck", `{name="OpenAI",base_url="{model}/v1",wire_api="responses",env_key="OPENAI_API_KEY"}`),
+			needs("OPENAI_API_KEY", codexOption("model_provider", `"tapedeck"`)),
+			needs("OPENAI_API_KEY", codexOption("model_providers.tapedeck", `{name="OpenAI",base_url="{model}/v1",wire_api="responses",env_key="OPENAI_API_KEY"}`)),
 			codexOption("analytics.enabled", "false"), codexOption("check_for_update_on_startup", "false"), codexOption("otel.metrics_exporter", `"none"`),
 			{Name: "CODEX_API_KEY", Value: dummyKey, Address: true},
 		},
@@ -185,6 +185,11 @@ var Table = []Profile{
 
 // Unknown is the profile of every other command: Claude Code may run within one, as it does for the Claude Agent SDK.
 var Unknown = Profile{Record: []Setting{{Name: BodiesVariable, Value: "file:{dir}/" + bodiesDir}}}
+
+func needs(key string, s Setting) Setting {
+	s.Needs = key
+	return s
+}
 
 // noTelemetry is what Profile.Lacks says of a program that records nothing.
 const noTelemetry = "it has no telemetry; tapedeck record --tee makes a tape of its model calls"

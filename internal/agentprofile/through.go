@@ -34,9 +34,14 @@ type linked struct{ from, to, file string }
 // which the command gets one of links. Variables are not its matter. Close it when the command has ended.
 func (f Found) Through(c Command, through Through) (*Passage, error) {
 	p := &Passage{Launch: Launch{Argv: slices.Clone(c.Argv), Env: slices.Clone(c.Env)}}
+	var added []string
 	for _, s := range f.Profile.Replay {
 		var err error
 		switch {
+		case s.Needs != "":
+			if key, set := lookup(c.Given, s.Needs); set && key != "" {
+				added = append(added, f.argument(&p.Launch, s, c.Places.in(s.Value), false)...)
+			}
 		case s.Copied, len(s.Flags) > 0 && strings.Contains(s.Value, "{model}"):
 			err = f.passing(&p.Launch, s, c.Places, through)
 		case s.File != "" && s.Home != "":
@@ -45,6 +50,9 @@ func (f Found) Through(c Command, through Through) (*Passage, error) {
 		if err != nil {
 			return p, errors.Join(fmt.Errorf("%s: %w", s.label(), err), p.Close())
 		}
+	}
+	if f.At >= 0 {
+		p.Argv = slices.Insert(p.Argv, f.At+1, added...)
 	}
 	return p, nil
 }

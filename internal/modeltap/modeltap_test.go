@@ -274,6 +274,24 @@ func TestConversations(t *testing.T) {
 	}
 }
 
+// Instructions beside the messages and among them are all on the tape, in their order.
+func TestInstructionsInTwoPlacesAreKept(t *testing.T) {
+	tap := ticking()
+	pass(t, tap, passed{Path: "/v1/messages", ContentType: "application/json", Response: `{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`,
+		Request: json.RawMessage(`{"model":"m","max_tokens":1,"system":[{"type":"text","text":"first"}],"messages":[{"role":"user","content":"q"},{"role":"system","content":"then"}]}`)})
+	td, _ := tap.Traces(Options{})
+	var texts []string
+	one := tapes(t, td)[0]
+	for _, id := range one.Events[0].Request.Messages {
+		for _, p := range one.Messages[id].Parts {
+			texts = append(texts, string(one.Messages[id].Role)+" "+p.Text)
+		}
+	}
+	if !slices.Equal(texts, []string{"system first", "user q", "system then"}) {
+		t.Errorf("%q", texts)
+	}
+}
+
 // A conversation that the provider keeps is whole on the tape.
 func TestWhatTheProviderKeepsIsPutBefore(t *testing.T) {
 	tap := ticking()
@@ -350,6 +368,12 @@ func TestWhatIsNoModelCallPassesAndIsNoted(t *testing.T) {
 	} {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
+	socket := httptest.NewRequest(http.MethodGet, "/v1/responses", nil)
+	socket.Header.Set("Upgrade", "websocket")
+	refused := httptest.NewRecorder()
+	if h.ServeHTTP(refused, socket); refused.Code != http.StatusUpgradeRequired {
+		t.Errorf("a WebSocket: %d", refused.Code)
+	}
 	for i := range 2 * maxPaths {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, fmt.Sprint("/x/", i), nil))
 	}
@@ -358,7 +382,7 @@ func TestWhatIsNoModelCallPassesAndIsNoted(t *testing.T) {
 	if td.SpanCount() != 0 || sum.Calls != 0 || sum.Lost != 1 || len(sum.Other) != maxPaths+1 {
 		t.Fatalf("%d paths, %+v", len(sum.Other), sum)
 	}
-	if !slices.Contains(sum.Other, Path{"GET /v1/models", 2}) || !slices.Contains(sum.Other, Path{"POST /v1/files", 1}) || sum.Other[0].Name != "more" {
+	if !slices.Contains(sum.Other, Path{"GET /v1/models", 2}) || !slices.Contains(sum.Other, Path{"POST /v1/files", 1}) || !slices.Contains(sum.Other, Path{"WebSocket /v1/responses, refused", 1}) || sum.Other[0].Name != "more" {
 		t.Errorf("%+v", sum.Other)
 	}
 }

@@ -177,8 +177,13 @@ func (c *call) write(span ptrace.Span) {
 	for _, p := range c.params {
 		putParam(a, p.Name, p.Value)
 	}
-	put("gen_ai.system_instructions", list(parts(c.system)))
-	put("gen_ai.input.messages", list(messages(c.messages)))
+	sent := c.messages
+	if len(c.system) > 0 && decode.HasRole(sent, tape.RoleSystem) { // instructions stand in one place or the other
+		sent = slices.Insert(slices.Clone(sent), 0, decode.Message{Role: tape.RoleSystem, Parts: c.system})
+	} else {
+		put("gen_ai.system_instructions", list(parts(c.system)))
+	}
+	put("gen_ai.input.messages", list(messages(sent)))
 	put("gen_ai.tool.definitions", list(definitions(c.tools)))
 	if c.status > 0 {
 		a.PutInt("http.response.status_code", int64(c.status))

@@ -89,6 +89,15 @@ type Path struct {
 // Handler keeps what passes next, which speaks for the endpoint of that host.
 func (t *Tap) Handler(next http.Handler, host string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" { // clients that would go on over a WebSocket fall back to HTTP, which can be read
+			asked := r.Clone(r.Context())
+			asked.Method = http.MethodPost
+			if api, _, _ := modelstub.Protocol(asked); api != "" {
+				t.note("WebSocket " + r.URL.Path + ", refused")
+				http.Error(w, "tapedeck: model calls pass over HTTP alone", http.StatusUpgradeRequired)
+				return
+			}
+		}
 		api, model, stream := modelstub.Protocol(r)
 		if api == "" || r.Method != http.MethodPost {
 			t.note(r.Method + " " + r.URL.Path)

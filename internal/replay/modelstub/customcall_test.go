@@ -34,7 +34,7 @@ func TestACallThatTakesATextIsACustomOne(t *testing.T) {
 		}
 		part := tape.Part{Type: tape.PartToolCall, ID: "call_1", Name: "apply_patch", Args: of.args}
 		r := &reply{body: body}
-		if got := r.custom(&part); got != of.custom {
+		if got := r.custom(part); got != of.custom {
 			t.Errorf("%s: %v", what, got)
 		}
 	}

@@ -387,6 +387,51 @@ func TestAClientTriesAgainWhereTheNextAttemptIsRecorded(t *testing.T) {
 	}
 }
 
+// Custom tools of the Responses API take a text: a call of one is served as such, whole and streamed.
+func TestCallsOfCustomToolsAreServedAsSuch(t *testing.T) {
+	tp := conversationTape(t)
+	id := tp.Events[0].Response.Message
+	m := tp.Messages[id]
+	m.Parts = []tape.Part{
+		{Type: tape.PartToolCall, ID: "c1", Name: "patch", Args: exactjson.StringValue("*** Begin")}, {Type: tape.PartToolCall, ID: "c2", Name: "offered", Args: exactjson.ObjectValue()},
+		{Type: tape.PartToolCall, ID: "c3", Name: "f", Args: exactjson.StringValue("not json")}, {Type: tape.PartToolCall, ID: "c4", Name: "g", Args: exactjson.ObjectValue()},
+	}
+	tp.Messages[id] = m
+	first := map[string]any{}
+	for _, r := range requests {
+		if strings.HasSuffix(r.path, "/responses") {
+			for name, value := range r.first {
+				first[name] = value
+			}
+		}
+	}
+	first["tools"] = []any{map[string]any{"type": "custom", "name": "offered"}, map[string]any{"type": "function", "name": "f"}}
+	want := []string{"custom_tool_call patch *** Begin", "custom_tool_call offered {}", "function_call f not json", "function_call g {}"}
+	for _, stream := range []bool{false, true} {
+		first["stream"] = stream
+		_, body := post(t, server(t, tp, Options{}, Config{}).URL+"/v1/responses", first)
+		var items []exactjson.Value
+		if stream {
+			for _, e := range data(t, body) {
+				if e.Get("type").Str() == "response.output_item.done" {
+					items = append(items, e.Get("item"))
+				}
+			}
+		} else if v, err := exactjson.Parse(body); err == nil {
+			for _, item := range v.Get("output").Members() {
+				items = append(items, item.Value)
+			}
+		}
+		var got []string
+		for _, item := range items {
+			got = append(got, item.Get("type").Str()+" "+item.Get("name").Str()+" "+item.First("input", "arguments").Str())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("streamed %v: %q\n%s", stream, got, body)
+		}
+	}
+}
+
 func TestWhatHasNoStubIsRefusedByName(t *testing.T) {
 	for _, tt := range []struct {
 		path string

@@ -61,8 +61,8 @@ func (r *reply) items() []object {
 		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
 	}
 	for _, c := range r.calls() {
-		if r.custom(&c) {
-			list = append(list, object{"type": "custom_tool_call", "id": own("ctc_"), "call_id": c.ID, "name": c.Name, "input": c.Args.Str(), "status": "completed"})
+		if r.custom(c) {
+			list = append(list, object{"type": "custom_tool_call", "id": own("ctc_"), "call_id": c.ID, "name": c.Name, "input": argsText(c), "status": "completed"})
 			continue
 		}
 		list = append(list, object{"type": "function_call", "id": own("fc_"), "call_id": c.ID, "name": c.Name, "arguments": argsText(c), "status": "completed"})
@@ -70,17 +70,14 @@ func (r *reply) items() []object {
 	return list
 }
 
-// custom reports a call that takes a text and no JSON: of a tool that is offered as such, or of one that is not offered, by what it was asked.
-func (r *reply) custom(c *tape.Part) bool {
-	if c.Args.Kind() != exactjson.String {
-		return false
-	}
-	for i := range r.body.Get("tools").Len() {
-		if of := r.body.Get("tools").At(i); of.Get("name").Str() == c.Name {
-			return of.Get("type").Str() == "custom"
+// custom reports the call of a custom tool, which takes a text: it is offered as one, or has a text that is no JSON for its arguments, as no function does.
+func (r *reply) custom(c tape.Part) bool {
+	for _, m := range r.body.Get("tools").Members() {
+		if m.Value.Get("name").Str() == c.Name {
+			return m.Value.Get("type").Str() == "custom"
 		}
 	}
-	return !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
+	return c.Args.Kind() == exactjson.String && !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
 }
 
 func outputText(text string) object {
