@@ -28,7 +28,8 @@ const (
 	eight = `{"pieces":0,"place":"none at the moment"}`
 )
 
-// elsewhere are the requests of requests as other providers take them. whole and streamed are where an answer has its texts, and its arguments.
+// elsewhere are the same requests as other providers take them. whole and streamed are where an answer
+// has its texts, and its arguments.
 var elsewhere = []struct {
 	protocol, path, stream string // "": a member of the body says that it is streamed
 	first, second          map[string]any
@@ -295,7 +296,8 @@ func TestARecordedFailureHasTheNameThatItsSDKKnows(t *testing.T) {
 	}
 }
 
-// An SDK that does not know X-Should-Retry gets a recorded failure as often as it tries at once, within a bound, and no other answer in its place.
+// An SDK that does not know X-Should-Retry gets a recorded failure as often as it tries at once, within a
+// bound, and no other answer in its place.
 func TestARecordedFailureIsServedToWhoTriesAgain(t *testing.T) {
 	failed := func() *Handler {
 		tp := conversationTape(t)
@@ -349,7 +351,8 @@ func TestGenerateOfOllamaIsAConversationOfOneQuestion(t *testing.T) {
 	}
 }
 
-// The SDK of Mistral gathers no pieces of a call, and OpenRouter and Mistral end a stream with the counts of tokens unasked.
+// The SDK of Mistral gathers no pieces of a call, and OpenRouter and Mistral end a stream with the counts of
+// tokens unasked.
 func TestChatCompletionsOfOthersStreamInTheirOwnWay(t *testing.T) {
 	body := maps.Clone(requests[0].first)
 	body["stream"] = true

@@ -392,8 +392,8 @@ func (s *Stub) run(n *turn) string {
 // maxTries bounds how often a recorded failure is served again.
 const maxTries = 10
 
-// triesAgain reports that the last answer was the recorded failure of a turn: an SDK that does not know X-Should-Retry asks at once again, as it
-// did behind the recorded failure, which telemetry has once.
+// triesAgain reports that the last answer was the recorded failure of a turn: an SDK that does not know
+// X-Should-Retry asks at once again, as it did behind the recorded failure, which telemetry has once.
 func (s *Session) triesAgain(n *turn) bool {
 	tries := 0
 	for _, c := range slices.Backward(s.calls) {
