@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/reel ./internal/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ race: ## the packages that own goroutines, with the race detector
 
 vet: ## go vet with and without the end-to-end tests
 	$(GO) vet ./...
-	$(GO) vet -tags e2e ./e2e/...
+	$(GO) vet -tags e2e,published ./e2e/...
 	$(GO) -C tools vet ./...
 	$(GO) -C internal/testbed/examplestest vet ./...
 	$(GO) -C internal/testbed/sdktest vet ./...
@@ -59,7 +59,7 @@ vet: ## go vet with and without the end-to-end tests
 lint: vet $(TOOLS)/staticcheck ## gofmt, vet, staticcheck
 	@bad=$$(find . -name '*.go' -print0 | xargs -0 gofmt -l); \
 		if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
-	$(TOOLS)/staticcheck -tags e2e ./...
+	$(TOOLS)/staticcheck -tags e2e,published ./...
 	cd tools && ../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/examplestest && ../../../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/sdktest && ../../../$(TOOLS)/staticcheck ./...
@@ -109,6 +109,12 @@ redact-peers: ## the same cases with contrib's redaction processor and gitleaks,
 e2e: build build-full tools ## the built collectors against real storage servers
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/... ./internal/testbed/cmd/capacity
 	$(GO) -C internal/testbed/browsertest test -count=1 ./...
+
+PUBLISHED ?= .*
+
+e2e-published: tapedeck ## record and replay published agents (PUBLISHED, a pattern of names) from npm and PyPI; UPDATE=-update writes docs/replay.md; 5 GB, half an hour
+	TAPEDECK_BIN=$(CURDIR)/$(BIN) TAPEDECK_PUBLISHED="$${TAPEDECK_CI_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/tapedeck-ci}/published" \
+		$(GO) test -tags published -count=1 -v -timeout 2h ./e2e/published -run 'TestPublished/^($(PUBLISHED))$$' $(if $(UPDATE),-args $(UPDATE))
 
 CAMPAIGN_RUNS ?= 100000
 

@@ -81,7 +81,7 @@ func (n *Normal) Agree(c Compared) Agreement {
 // possible are the tolerances that can make a difference.
 func (n *Normal) possible(c *Compared) (use Tolerance) {
 	use = NeedsSpacing
-	if holdsToken(c.Recorded, false) {
+	if holdsToken(c.Recorded, false) || holdsToken(c.Live, false) {
 		use |= NeedsTokens
 	}
 	if n.Rules != nil {
@@ -108,6 +108,8 @@ func (n *Normal) under(use Tolerance, c *Compared) Agreement {
 		if use&NeedsTokens != 0 {
 			m := tokenMatch{verifier: n.Verifier, left: maxCandidates}
 			l = m.fold(r, l, maxTextLayers)
+			own := tokenMatch{verifier: asterisks{}, left: maxCandidates}
+			r = own.fold(l, r, maxTextLayers)
 		}
 	}
 	tokens()
@@ -131,7 +133,7 @@ func (n *Normal) under(use Tolerance, c *Compared) Agreement {
 	}
 	cut := cutShort(textOf(c.Recorded), textOf(c.Live)) || cutShort(textOf(r), textOf(l))
 	same := sameValue(r, l) || use&NeedsSpacing != 0 && sameButSpaces(r, l, c.Lines) ||
-		use&NeedsForm != 0 && !cut && (n.Verifier == nil || !c.Result || tokensIn(l, r)) && SameAnswer(r, l)
+		use&NeedsForm != 0 && !cut && (n.Verifier == nil || tokensIn(l, r) && tokensIn(r, l)) && SameAnswer(r, l)
 	return Agreement{Agrees: same, Cut: cut, Pairs: pairs, Recorded: r, Live: l}
 }
 
@@ -162,6 +164,11 @@ func trimmedLines(v exactjson.Value) exactjson.Value {
 	}
 	return v
 }
+
+// asterisks verifies what a program puts in place of a secret that it finds. Where it reads a token instead, as in a copy of files, it finds none.
+type asterisks struct{}
+
+func (asterisks) VerifyToken(_, text string) bool { return len(text) >= 3 && strings.Trim(text, "*") == "" }
 
 // cutShort reports that live is the beginning of what the model was shown: an agent that loses the rest does something else.
 func cutShort(shown, live string) bool {

@@ -72,6 +72,8 @@ func TestEachToleranceIsFoundAloneAndWithTheOthers(t *testing.T) {
 		},
 		{"two tokens in other text", text("user " + tokenB + "\npid 4: " + tokenA), text("user pass word\npid 5: ghp_1"), true, NeedsTokens | NeedsVolatile},
 		{"a token in JSON in a text", text(`{"a":"` + tokenA + `","pid":5}`), text(`{"pid": 6, "a": "ghp_1"}`), true, NeedsTokens | NeedsVolatile},
+		{"the program's own mask", text("key ****** end, pid 4"), text("key " + tokenA + " end, pid 5"), true, NeedsTokens | NeedsVolatile},
+		{"a word where the other side has a token", text("key word end, pid 4"), text("key " + tokenA + " end, pid 5"), false, 0},
 		{"the beginning alone", text("a long answer of many words, 12 of them"), text("a long answer of many"), false, 0},
 		{"a secret behind a mask of the recording", text("key " + tokenA + ", and many more words around it"), text("key other, and many more words around it"), false, 0},
 	} {

@@ -125,6 +125,12 @@ func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 	if traces := c.traces(); facts.Task != "" || len(traces) > 1 {
 		facts.Traces = traces
 	}
+	var asides agentprofile.Asides
+	for _, d := range c.held {
+		if d.Signal == otlpfile.SignalTraces {
+			asides.Add(d.Traces)
+		}
+	}
 	for _, d := range c.held {
 		switch d.Signal {
 		case otlpfile.SignalTraces:
@@ -137,6 +143,7 @@ func (c *capture) release(facts *harness.Facts, kept *workspace.Kept) {
 				facts.Put(rs.Resource().Attributes())
 			}
 		case otlpfile.SignalLogs:
+			asides.Place(d.Logs)
 			if c.bodies != nil {
 				c.bodies.Resolve(d.Logs)
 			}

@@ -75,9 +75,13 @@ func TestACommandIsTheCandidateOfAnExperiment(t *testing.T) {
 	if c := only(r); c.Of.Failure == nil || c.Of.Failure.Code != modelMissed || !strings.Contains(c.Of.Failure.Message, "1: no_turn, differs from event 1 at") || r.Validity[0].Models.Missed != 1 || r.Validity[0].Models.Unused != 2 {
 		t.Errorf("another question: %+v %+v", c.Of.Failure, r.Validity)
 	}
-	t.Setenv(agentVariable, "silent")
+	t.Setenv(agentVariable, "silent") // its model calls tell what it did
+	if c := only(first(replaysOf(t, address, "--allow-live", "count"))); c.State != experiment.Unchanged || c.Of.Text != "There are seven apples in the cellar." {
+		t.Errorf("silent: %+v %+v", c, c.Of)
+	}
+	t.Setenv(agentVariable, "idle")
 	if c := only(first(replaysOf(t, address, "--allow-live", "count"))); c.Of.Failure == nil || c.Of.Failure.Code != noTelemetry {
-		t.Errorf("silent: %+v", c.Of)
+		t.Errorf("idle: %+v", c.Of)
 	}
 }
 

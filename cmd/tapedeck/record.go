@@ -84,7 +84,7 @@ func (f *recordFlags) observe(ctx context.Context, c *capture, command rerun.Com
 		if err != nil {
 			return agent, exit, err
 		}
-		exit, err = t.run(ctx, c, command, stderr)
+		exit, err = t.run(ctx, c, command, dir, stderr)
 		return agent, exit, err
 	}
 	exit, err = c.run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {

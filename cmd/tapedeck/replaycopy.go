@@ -71,9 +71,9 @@ func (r *rerunning) keptWorkspace(ctx context.Context, trace string) (kept *work
 }
 
 // maxStamped bounds how many files are looked at for changes in the folder in which a command runs.
-const maxStamped = 50_000
+const maxStamped = 20_000
 
-// watched looks at the folder in which a command runs without a copy.
+// watchedFolder is the folder in which a command runs without a copy.
 type watchedFolder struct {
 	dir    string
 	before workspace.Stamps

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -49,6 +50,8 @@ type tee struct {
 	variables []rerun.Variable
 	endpoints []string // as they are said: the variable and where it leads
 	stops     []func() error
+	listening map[string]string // by scheme and host of an endpoint
+	transport *http.Transport
 }
 
 // teeGrace is how long an answer that is under way when the command has ended may take to end.
@@ -74,9 +77,9 @@ func openTee(ctx context.Context, environ, argv []string) (t *tee, err error) {
 	for _, a := range modelAddresses() {
 		own[a.Provider] = cmp.Or(own[a.Provider], value(a.Variable))
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableCompression, transport.MaxIdleConnsPerHost = true, 16
-	listening, whole := map[string]string{}, modeltap.Endpoints{}
+	t.listening, t.transport = map[string]string{}, http.DefaultTransport.(*http.Transport).Clone()
+	t.transport.DisableCompression, t.transport.MaxIdleConnsPerHost = true, 16
+	whole := modeltap.Endpoints{}
 	for _, a := range modelAddresses() {
 		address := cmp.Or(value(a.Variable), own[a.Provider], a.Endpoint)
 		if address == "" {
@@ -94,13 +97,12 @@ func openTee(ctx context.Context, environ, argv []string) (t *tee, err error) {
 			whole[a.Provider] = endpoint
 		}
 		at := endpoint.Scheme + "://" + endpoint.Host
-		if listening[at] == "" {
-			if listening[at], err = t.listen(ctx, t.tap.Handler(modeltap.Pass(endpoint, transport), endpoint.Host)); err != nil {
-				return t, err
-			}
+		listener, err := t.through(ctx, endpoint)
+		if err != nil {
+			return t, err
 		}
 		own := *endpoint
-		own.Scheme, own.Host, own.User = "http", listening[at], nil
+		own.Scheme, own.Host, own.User = "http", listener, nil
 		text := own.String()
 		if bare {
 			text = strings.TrimPrefix(text, "http://")
@@ -108,12 +110,47 @@ func openTee(ctx context.Context, environ, argv []string) (t *tee, err error) {
 		t.variables = append(t.variables, rerun.Variable{Name: a.Variable, Value: text})
 		t.endpoints = append(t.endpoints, a.Variable+" for "+at)
 	}
-	all, err := t.listen(ctx, whole.Handler(t.tap, transport))
+	all, err := t.listen(ctx, whole.Handler(t.tap, t.transport))
 	if err != nil {
 		return t, err
 	}
 	t.variables = append(t.variables, rerun.Variable{Name: "TAPEDECK_MODEL_URL", Value: "http://" + all})
 	return t, nil
+}
+
+// through returns the address of the listener that passes on to an endpoint.
+func (t *tee) through(ctx context.Context, endpoint *url.URL) (address string, err error) {
+	at := endpoint.Scheme + "://" + endpoint.Host
+	if t.listening[at] == "" {
+		t.listening[at], err = t.listen(ctx, t.tap.Handler(modeltap.Pass(endpoint, t.transport), endpoint.Host))
+	}
+	return t.listening[at], err
+}
+
+// settings leads the base URLs in the settings of a program that is known through the listeners. dir is a folder for them.
+func (t *tee) settings(ctx context.Context, command *rerun.Command, given []string, dir string, stderr io.Writer) (*agentprofile.Passage, error) {
+	agent, known := agentprofile.Find(command.Argv)
+	if !known {
+		return &agentprofile.Passage{}, nil
+	}
+	p, err := agent.Through(agentprofile.Command{
+		Argv: command.Argv, Env: command.Env, Given: given, Places: agentprofile.Places{Dir: dir, Model: variable(command.Env, "TAPEDECK_MODEL_URL")},
+	}, func(origin string) (string, error) {
+		endpoint, err := url.Parse(origin)
+		if err != nil {
+			return "", errors.New("a base URL is none")
+		}
+		address, err := t.through(ctx, endpoint)
+		return "http://" + address, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--tee: settings of %s: %w", agent.Name, err)
+	}
+	command.Argv, command.Env = p.Argv, p.Env
+	if len(p.Set) > 0 {
+		say(stderr, "the command is %s; led through: %s", agent.Name, strings.Join(p.Set, ", "))
+	}
+	return p, nil
 }
 
 // listen serves on loopback, and returns the address.
@@ -156,13 +193,17 @@ func (t *tee) close() (err error) {
 }
 
 // run runs the command, and hands the spans of what passed to the capture. Telemetry of the command stays where it goes.
-func (t *tee) run(ctx context.Context, c *capture, command rerun.Command, stderr io.Writer) (exit rerun.Exit, err error) {
+func (t *tee) run(ctx context.Context, c *capture, command rerun.Command, dir string, stderr io.Writer) (exit rerun.Exit, err error) {
 	say(stderr, "--tee: model calls pass through this program, on loopback, and are recorded: %s; $TAPEDECK_MODEL_URL for all of them", strings.Join(t.endpoints, ", "))
 	command.Env = rerun.Environ(c.environ, append(rerun.Services{}.Variables(), t.variables...))
+	passage, err := t.settings(ctx, &command, c.environ, dir, stderr)
+	if err != nil {
+		return exit, errors.Join(err, t.close())
+	}
 	before := log.Writer()
 	log.SetOutput(io.Discard) // net/http writes there what servers sent that it did not expect
 	exit, err = rerun.Run(ctx, command)
-	err = errors.Join(err, t.close())
+	err = errors.Join(err, t.close(), passage.Close())
 	log.SetOutput(before)
 	if err != nil {
 		return exit, err

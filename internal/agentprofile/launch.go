@@ -44,7 +44,7 @@ func (f Found) Launch(c Command) (Launch, error) {
 			value := c.Places.in(s.Value)
 			switch {
 			case s.Unset:
-				if c.Shut {
+				if c.Shut || !strings.HasSuffix(strings.ToUpper(s.Name), "_PROXY") {
 					l.Env = slices.DeleteFunc(l.Env, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })
 				}
 			case s.Copied:

@@ -47,7 +47,7 @@ type Setting struct {
 	Copied bool
 	// Address says that the variable leads telemetry or model calls to this program: it is set in place of what the user set.
 	Address bool
-	// Unset takes the variable away, of a replay whose network is shut.
+	// Unset takes the variable away, that of a proxy only where nothing can be reached without one.
 	Unset bool
 	// Merged says that the value is a JSON object: of two, the members are laid over each other.
 	Merged bool

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 func TestFind(t *testing.T) {
@@ -326,5 +328,46 @@ func TestBodiesOfRecords(t *testing.T) {
 	}
 	if b.Read != 1 || b.Left != 3 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// A record that names no trace gets the span of its request, where one alone can be it.
+func TestRecordsBesideTheConversationAreFound(t *testing.T) {
+	const begin = 1_700_000_000_000_000_000
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i, model := range []string{"haiku", "opus", "opus"} {
+		s := spans.AppendEmpty()
+		s.SetName(claudeRequest)
+		s.SetTraceID([16]byte{1})
+		s.SetSpanID([8]byte{byte(i + 1)})
+		s.SetStartTimestamp(begin)
+		s.SetEndTimestamp(begin + 1e9)
+		s.Attributes().PutStr("session.id", "s")
+		s.Attributes().PutStr("model", model)
+	}
+	var a Asides
+	a.Add(td)
+	for name, c := range map[string]struct {
+		session, model, scope string
+		at                    int64
+		want                  byte
+	}{
+		"the one": {"s", "haiku", claudeLogs, begin + 5e8, 1}, "another session": {"t", "haiku", claudeLogs, begin + 5e8, 0}, "no session": {"", "haiku", claudeLogs, begin + 5e8, 0},
+		"too late": {"s", "haiku", claudeLogs, begin + 2e9, 0}, "two of them": {"s", "opus", claudeLogs, begin + 5e8, 0}, "another scope": {"s", "haiku", "x", begin + 5e8, 0},
+	} {
+		ld := plog.NewLogs()
+		sl := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
+		sl.Scope().SetName(c.scope)
+		record := sl.LogRecords().AppendEmpty()
+		record.SetTimestamp(pcommon.Timestamp(c.at))
+		record.Attributes().PutStr("session.id", c.session)
+		record.Attributes().PutStr("model", c.model)
+		record.Attributes().PutStr(querySource, "generate_session_title")
+		a.Place(ld)
+		_, left := record.Attributes().Get(querySource)
+		if span := record.SpanID(); span[0] != c.want || record.TraceID().IsEmpty() != (c.want == 0) || left != (c.want == 0) {
+			t.Errorf("%s: %v", name, span)
+		}
 	}
 }

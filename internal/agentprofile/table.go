@@ -23,9 +23,9 @@ var Table = []Profile{
 			{Name: BodiesVariable, Value: "file:{dir}/" + bodiesDir},
 		},
 		Replay: []Setting{
-			{Name: "ANTHROPIC_BASE_URL", Value: "{model}", Address: true}, {Name: "DISABLE_AUTOUPDATER", Value: "1"}, {Name: "DISABLE_ERROR_REPORTING", Value: "1"},
-			{Name: "DISABLE_TELEMETRY", Value: "1"}, {Name: "DISABLE_BUG_COMMAND", Value: "1"},
-			{Name: "CLAUDE_CODE_USE_BEDROCK", Value: "0", Address: true}, {Name: "CLAUDE_CODE_USE_VERTEX", Value: "0", Address: true},
+			{Name: "ANTHROPIC_BASE_URL", Value: "{model}", Address: true}, {Name: "DISABLE_AUTOUPDATER", Value: "1"},
+			{Name: "ANTHROPIC_API_KEY", Value: "sk-ant-api03-" + dummyKey, Address: true}, // with one of another form it asks another model for a title
+			{Name: "CLAUDE_CODE_USE_BEDROCK", Unset: true}, {Name: "CLAUDE_CODE_USE_VERTEX", Unset: true}, {Name: "CLAUDE_CODE_USE_FOUNDRY", Unset: true},
 		},
 		Passes:      []string{"CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR", "DISABLE_*", "MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "BASH_*"},
 		Transcripts: "~/.claude/projects",

@@ -205,3 +205,34 @@ func TestOneAddressForAllProviders(t *testing.T) {
 		t.Errorf("%d %s", out.Code, out.Body)
 	}
 }
+
+// A request that was read to its end is not read again while the answer streams: that broke one answer in thirty.
+func TestNoStreamedAnswerBreaksOff(t *testing.T) {
+	_, front := passing(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for range 4 {
+			_, _ = io.WriteString(w, "data: {}\n\n")
+			w.(http.Flusher).Flush()
+		}
+		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 300 {
+				resp, err := http.Post(front.URL+"/v1/chat/completions", "application/json", strings.NewReader(question))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if err != nil || !strings.HasSuffix(string(body), "[DONE]\n\n") {
+					t.Errorf("%q, %v", body, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}

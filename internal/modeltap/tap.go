@@ -113,9 +113,14 @@ func (t *Tap) Handler(next http.Handler, host string) http.Handler {
 		sent, got := &keeping{tap: t}, &keeping{tap: t}
 		begin, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 		_, _ = sent.Write(begin) // it does not fail
-		var rest io.Reader = r.Body
-		if err != nil {
+		// A body that was read to its end is not read again: the server closes it when the answer begins, and a
+		// transport that reads on then takes the request for broken.
+		var rest io.Reader = http.NoBody
+		switch {
+		case err != nil:
 			rest = failing{err}
+		case len(begin) > MaxBody:
+			rest = r.Body
 		}
 		r.Body = struct {
 			io.Reader

@@ -35,14 +35,19 @@ const (
 
 var errNoGit = errors.New("git does not answer")
 
-// git asks git about a folder. Nothing that the repository configures is run. errNoGit is that there is no git, or no repository.
-func git(ctx context.Context, dir string, stdin io.Reader, args ...string) ([]byte, error) {
+// alone are settings of git by which nothing that a user or a system has configured counts.
+var alone = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
+
+// git asks git about a folder, without the hooks and the monitor that the repository configures. errNoGit is that there is no git, or no
+// repository.
+func git(ctx context.Context, dir string, stdin io.Reader, settings []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "commit.gpgSign=false"}, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = dir, stdin, time.Second
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Env = append(cmd.Env, settings...)
 	out := &limited{left: gitOutput}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {
@@ -76,7 +81,7 @@ func names(list []byte) (out []string) {
 
 // ignored are the files and folders that git ignores; nothing where there is no repository.
 func ignored(ctx context.Context, dir string) (map[string]bool, error) {
-	list, err := git(ctx, dir, nil, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+	list, err := git(ctx, dir, nil, nil, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -94,7 +99,7 @@ func ignored(ctx context.Context, dir string) (map[string]bool, error) {
 func (t *taking) git(ctx context.Context) error {
 	k := t.kept
 	ask := func(args ...string) ([]byte, bool) {
-		out, err := git(ctx, k.Dir, nil, args...)
+		out, err := git(ctx, k.Dir, nil, nil, args...)
 		return out, err == nil
 	}
 	top, ok := ask("rev-parse", "--show-toplevel")
@@ -171,7 +176,7 @@ func mapKeys(m map[string]bool) func(yield func(string) bool) {
 
 // head reads what git has of a file.
 func (t *taking) head(ctx context.Context, e *Entry) error {
-	body, err := git(ctx, t.kept.Dir, nil, "cat-file", "blob", "HEAD:"+e.Path)
+	body, err := git(ctx, t.kept.Dir, nil, nil, "cat-file", "blob", "HEAD:"+e.Path)
 	if err != nil {
 		e.Tracked = false
 		return ctx.Err()
@@ -212,7 +217,7 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 			}
 			stdin = &paths
 		}
-		if _, err := git(ctx, dir, stdin, args...); err != nil {
+		if _, err := git(ctx, dir, stdin, alone, args...); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,7 @@ const (
 	leftLarge      = "files that are too large"
 	leftName       = "names that are no text"
 	leftGit        = "named .git"
-	leftDeck       = "decks and outputs"
+	leftDeck       = "contents of decks and outputs"
 )
 
 func (k *Kept) leave(why string, n int) {
@@ -217,8 +217,13 @@ func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
 		return skip(leftName)
 	case t.ignored[name] && !entry.IsDir():
 		return skip(leftIgnored)
+	}
+	inside := "" // why what lies in a folder is left out; listings of the folder above show it all the same
+	switch {
 	case entry.IsDir() && t.isOutput(name):
-		return skip(leftDeck)
+		inside = leftDeck
+	case entry.IsDir() && t.ignored[name]:
+		inside = leftInside
 	}
 	if len(k.Entries) >= t.options.Limits.Entries {
 		return fmt.Errorf("%w: more than %d files and folders", ErrTooMuch, t.options.Limits.Entries)
@@ -256,8 +261,8 @@ func (t *taking) visit(name string, entry fs.DirEntry, err error) error {
 		return skip(leftSpecial)
 	}
 	k.Entries = append(k.Entries, e)
-	if t.ignored[name] && entry.IsDir() { // listings of the folder above show it
-		return skip(leftInside)
+	if inside != "" {
+		return skip(inside)
 	}
 	return nil
 }

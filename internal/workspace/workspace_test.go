@@ -170,7 +170,7 @@ func TestWhatIsNoneOfTheWorkspaceIsLeftOut(t *testing.T) {
 	for _, e := range k.Entries {
 		paths = append(paths, e.Path)
 	}
-	if want := []string{".gitignore", "a", "node_modules"}; !slices.Equal(paths, want) {
+	if want := []string{".gitignore", "a", "deck", "node_modules", "out"}; !slices.Equal(paths, want) {
 		t.Errorf("%q", paths)
 	}
 	for why, n := range map[string]int{leftLink: 2, leftSpecial: 1, leftName: 1, leftDeck: 2, leftLarge: 1, leftIgnored: 1, leftInside: 1, leftGit: 1} {
@@ -186,7 +186,7 @@ func TestWhatIsNoneOfTheWorkspaceIsLeftOut(t *testing.T) {
 	for _, e := range take(t, dir, o).Entries {
 		paths = append(paths, e.Path)
 	}
-	if want := []string{".env", ".gitignore", "a", "node_modules", "node_modules/m", "node_modules/m/index.js"}; !slices.Equal(paths, want) {
+	if want := []string{".env", ".gitignore", "a", "deck", "node_modules", "node_modules/m", "node_modules/m/index.js", "out"}; !slices.Equal(paths, want) {
 		t.Errorf("%q", paths)
 	}
 }

@@ -210,6 +210,8 @@ func (v *Volatile) fits(p Place, known *Renaming, x, y *atom, r, l, before strin
 		return true
 	case p == Said:
 		return known.has(Pair{Form: x.form.name, Recorded: r, Live: l, measured: x.form.measured})
+	case p == Output && x.form.prompt:
+		return false // a key, or content that was encoded
 	case p != Output && x.form.name == formDuration:
 		return false // instructions measure nothing
 	case !x.when.IsZero() || !y.when.IsZero():

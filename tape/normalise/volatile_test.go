@@ -60,6 +60,7 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		"version 1.2.3": "version 1.2.4", "line 12": "line 13", "2024-01-01": "2024-01-02", "on 2026-11-27": "on 2026/11/28", "timeout 30 s": "timeout 60 s",
 		"1500000000": "1600000000", "cafebabe": "deadbeef", "/tmp/out/a": "/tmp/in/a", "2026-13-45": "2026-13-46",
 		"/tmp/report-final": "/tmp/report-draft", "call_0123456789abcd": "toolu_0123456789ab",
+		"key sk1_0123456789abcd": "key sk1_0123456789abce", "aGVsbG8gd29ybGQgMTIzNDU2": "aGVsbG8gd29ybGQgMTIzNDU3",
 	} {
 		if text, pairs := v.Text(Output, nil, nil, recorded, live); text == recorded {
 			t.Errorf("%q is taken for %q: %+v", live, recorded, pairs)

@@ -17,6 +17,8 @@ type volatileForm struct {
 	name    string
 	meaning string
 	find    *regexp.Regexp // within one line; where it has a group, that is the value
+	// prompt forms are content in a result.
+	prompt bool
 	// measured values are not names: equal ones may differ in another run.
 	measured bool
 	// when reads the time that a value tells; nil: none.
@@ -62,10 +64,11 @@ var volatileForms = []*volatileForm{
 		`(?i:\b(?:wall[ _]?time|elapsed(?: time)?|took|duration|finished in|done in|completed in|ran in|time taken|real|user|sys)\b["']?[ :=\t]{1,8}["'(]?)(\d{1,9}(?:\.\d{1,9})?(?:m\d{1,2}\.\d{1,9}s| ?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b)?)` +
 			`|\bin (\d{1,6}\.\d{1,9} ?(?:ns|µs|us|ms|s|secs?|seconds?)\b)|\((\d{1,9}(?:\.\d{1,9})? ?ms)\)`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
-	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit; a prefix and 12 or more letters and digits, `req_011CT8xyz…`; 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
+	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit, and behind `req_`, `msg_`, `call_` and the like; where the environment is described also 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
 		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
 	{name: formHex, meaning: "7 or more hexadecimal digits, of both kinds; in a result none as long as a digest, but behind `commit`", holds: mixedHex, alike: sameLength, find: regexp.MustCompile(`\b(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\b`)},
-	{name: formID, holds: isID, alike: alikeIDs, find: regexp.MustCompile(`\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
+	{name: formID, holds: isID, alike: alikeIDs, find: regexp.MustCompile(`\b(?:req|resp|msg|call|toolu|chatcmpl|cmpl|run|thread|ses|sess|session|task|job|step|evt|event|item|part|prt|trace|span|fc|conv|agent)[_-][A-Za-z0-9]{8,80}\b`)},
+	{name: formID, holds: isID, alike: alikeIDs, prompt: true, find: regexp.MustCompile(`\b[A-Za-z]{2,12}[_-][A-Za-z0-9]{12,80}\b|\b[A-Za-z0-9]{20,80}\b`)},
 }
 
 // VolatileTable is the table of volatile forms as Markdown, for the documents.

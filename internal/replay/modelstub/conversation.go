@@ -16,7 +16,9 @@ import (
 type conversation struct {
 	system  string
 	entries []*entry
-	unknown bool // the recording lacks the whole or an end of it
+	// uninstructed says that the tape lacks the instructions of the run: what stands in system are others.
+	uninstructed bool
+	unknown      bool // the recording lacks the whole or an end of it
 	// accumulated says that the recorded request holds only what is new since an earlier one, whose conversation stands before it.
 	accumulated bool
 	// also is the same behind what its agent said and heard before, of a request of such an agent that shows no call.

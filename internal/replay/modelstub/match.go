@@ -76,7 +76,7 @@ func (x *comparison) conversations(rec, live *conversation) bool {
 		x.labels[NotRecorded] = true
 		return len(rec.entries) > 0 && x.known(rec, live)
 	}
-	if !x.text("system_prompt", "system_prompt", rec.system, live.system) {
+	if !x.system(rec, live) {
 		return false
 	}
 	for i := range max(len(rec.entries), len(live.entries)) {
@@ -89,6 +89,20 @@ func (x *comparison) conversations(rec, live *conversation) bool {
 		}
 	}
 	return x.oneToOne()
+}
+
+// system compares instructions. Of a tape that says that it lacks those of the run, what it has of others has to be the end of the live ones.
+func (x *comparison) system(rec, live *conversation) bool {
+	said := live.system
+	if rec.uninstructed {
+		x.labels[NotRecorded] = true
+		if rec.system == "" {
+			return true
+		}
+		first, _, _ := strings.Cut(rec.system, "\n")
+		said = said[max(0, strings.LastIndex(said, first)):]
+	}
+	return x.text("system_prompt", "system_prompt", rec.system, said)
 }
 
 // known reports that each entry that is recorded stands in the live conversation, in order.

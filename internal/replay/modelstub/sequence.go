@@ -355,7 +355,7 @@ func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 	}
 	if n.sent.system != "" {
 		x := comparison{stub: s.stub, labels: map[Label]bool{}}
-		x.text("system_prompt", "system_prompt", n.sent.system, live.system)
+		x.system(&n.sent, live)
 		return x.diff
 	}
 	return nil

@@ -108,12 +108,14 @@ func (s *Stub) add(number int) {
 		}
 	}
 	asked, grown := asked(t), newAccumulated()
+	uninstructed := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeContentAbsent && f.Field == "input.system_prompt" })
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventModelCall {
 			continue
 		}
 		n := &turn{event: e, tape: number, after: none, toolsKnown: len(t.Tools) > 0, sent: recorded(t, e, asked, results, grown)}
+		n.sent.uninstructed = uninstructed
 		if e.Request != nil {
 			for _, id := range e.Request.Tools {
 				n.tools = append(n.tools, t.Tools[id].Name)

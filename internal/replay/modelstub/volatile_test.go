@@ -289,3 +289,34 @@ func TestAMissNamesTheRulesThatMendIt(t *testing.T) {
 		t.Errorf("%+v", a.Nearest)
 	}
 }
+
+// A tape that says that it lacks the instructions of a run is asked for what it has. What it has of other instructions has to be the end of the live ones.
+func TestInstructionsThatAreNotRecordedAreNotCompared(t *testing.T) {
+	const later = "Agent types, as of 2026-11-27:\n- one"
+	for _, c := range []struct {
+		recorded, live string
+		absent         bool
+		hit            bool
+	}{
+		{"", "You are an agent.", true, true},
+		{"", "You are an agent.", false, false},
+		{later, "You are an agent.\n" + strings.Replace(later, "27", "28", 1), true, false},
+		{later, "You are an agent.\n" + later, true, true},
+		{later, "You are an agent.\n" + later, false, false},
+		{later, "You are an agent.\n" + later + "\n- two", true, false},
+	} {
+		tp := taped("go on", told(c.recorded, "go on", ""))
+		if c.recorded == "" {
+			m := tp.Messages["0.0"]
+			m.Parts = nil
+			tp.Messages["0.0"] = m
+		}
+		if c.absent {
+			tp.Fidelity.Findings = []tape.Finding{{Code: tape.CodeContentAbsent, Field: "input.system_prompt"}}
+		}
+		a := New(tp, Options{}).NewSession().Answer(Request{Messages: told(c.live, "go on", "")})
+		if hit := a.Outcome == Hit; hit != c.hit || hit && !slices.Equal(a.Labels, []Label{NotRecorded}) {
+			t.Errorf("%q and %q, absent %v: %s %v %+v", c.recorded, c.live, c.absent, a.Outcome, a.Labels, a.Nearest)
+		}
+	}
+}

@@ -4,8 +4,10 @@
 package anthropic
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -18,6 +20,29 @@ func TestClaudeCodeArgumentsThatWereRedactedAreNotTakenForCut(t *testing.T) {
 	} {
 		if got := claudeCodeArgs(exactjson.StringValue(text), &size); got.Label != want {
 			t.Errorf("%s: %q, want %q", text, got.Label, want)
+		}
+	}
+}
+
+// A system message within the conversation does not stand in place of the instructions.
+func TestInstructionsBesideASystemMessage(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"hi"},{"role":"system","content":"Agents: none."}]}`: "system user system",
+		`{"system":"Be kind.","messages":[{"role":"user","content":"hi"}]}`:                                                                      "user",
+		`{"messages":[{"role":"user","content":"hi"},{"role":"system","content":"Agents: none."}]}`:                                              "user system",
+	} {
+		v, err := exactjson.Parse(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o dialect.Observation
+		ReadRequest(v, &o)
+		var roles []string
+		for _, m := range o.Request {
+			roles = append(roles, string(m.Role))
+		}
+		if got := strings.Join(roles, " "); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
 		}
 	}
 }

@@ -18,6 +18,9 @@ func ReadRequest(body exactjson.Value, o *dialect.Observation) {
 	}
 	if messages, ok := decode.Messages(body.Get("messages"), tape.RoleUser); ok && len(o.Request) == 0 {
 		o.Request = messages
+		if len(o.System) > 0 && decode.HasRole(messages, tape.RoleSystem) { // one within the conversation is not in place of the instructions
+			o.Request = append([]decode.Message{{Role: tape.RoleSystem, Parts: o.System}}, messages...)
+		}
 	}
 	decode.FillList(&o.Tools, decode.ToolDefinitions(body.Get("tools")))
 	for _, name := range []string{"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "tool_choice", "thinking"} {
