@@ -19,8 +19,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 )
 
-// TestPythonSDKsReadTheModelStub lets the official SDKs for Python of other providers than those of nodesdk_test.go read both turns of a run, whole
-// and streamed. They find the stub by the variables that a replay sets; some look for models, count tokens and ask for vectors before.
+// TestPythonSDKsReadTheModelStub lets the official SDKs for Python of other providers than those of
+// nodesdk_test.go read both turns of a run, whole and streamed. They find the stub by the variables that a
+// replay sets; some look for models, count tokens and ask for vectors before.
 func TestPythonSDKsReadTheModelStub(t *testing.T) {
 	interpreter := python(t, "sdks")
 	for sdk, api := range map[string]string{

@@ -49,8 +49,9 @@ func wordVectors(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// TestASearchOfOwnVectorsIsReplayed records a program that embeds its documents and searches them, and runs it again with vectors that the stub makes up: it finds
-// the same documents in the same order, and asks the model the same. For another question the vectors lead elsewhere, and the call is a miss.
+// TestASearchOfOwnVectorsIsReplayed records a program that embeds its documents and searches them, and runs
+// it again with vectors that the stub makes up: it finds the same documents in the same order, and asks the
+// model the same. For another question the vectors lead elsewhere, and the call is a miss.
 func TestASearchOfOwnVectorsIsReplayed(t *testing.T) {
 	interpreter := python(t, "langgraph")
 	script := absolute(t, "testdata", "agents", "rag.py")

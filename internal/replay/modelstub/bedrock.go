@@ -36,7 +36,8 @@ var bedrockConverse = &protocol{
 	framing: awsEvents,
 }
 
-// anthropicBedrock are the messages of Anthropic as the body of InvokeModel. The events of a stream are packed once more.
+// anthropicBedrock are the messages of Anthropic as the body of InvokeModel. The events of a stream are
+// packed once more.
 var anthropicBedrock = &protocol{
 	name:        "anthropic-bedrock",
 	unsupported: anthropicMessages.unsupported,
@@ -51,7 +52,8 @@ var anthropicBedrock = &protocol{
 	framing: awsEvents,
 }
 
-// bedrockRoute tells what InvokeModel is asked for by the model: who made it decides what the body looks like.
+// bedrockRoute tells what InvokeModel is asked for by the model: who made it decides what the body looks
+// like.
 func bedrockRoute(r route) route {
 	if r.p != anthropicBedrock {
 		return r
@@ -98,7 +100,8 @@ func (r *reply) converseUsage() object {
 
 func (r *reply) converseMetrics() object { return object{"latencyMs": r.event().DurationMS} }
 
-// converseBlocks are the parts of the answer in their order. Thinking carries a signature that only the provider can make.
+// converseBlocks are the parts of the answer in their order. Thinking carries a signature that only the
+// provider can make.
 func (r *reply) converseBlocks() []object {
 	r.leave()
 	list := []object{}

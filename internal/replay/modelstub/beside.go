@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Beside is what a program asks of a server of models beside model calls: which models there are, how many tokens a text has, vectors.
-// It counts neither as a model call nor as a miss.
+// Beside is what a program asks of a server of models beside model calls: which models there are, how many
+// tokens a text has, vectors. It counts neither as a model call nor as a miss.
 type Beside struct {
 	Request string        `json:"request"` // method and path
 	Outcome BesideOutcome `json:"outcome"`
@@ -130,7 +130,8 @@ func (s *Session) noteBeside(b Beside) {
 	s.beside[at].Count++
 }
 
-// ofAnalytics are parts of paths to which programs send what they count of themselves. No answer of theirs reaches a conversation.
+// ofAnalytics are parts of paths to which programs send what they count of themselves. No answer of theirs
+// reaches a conversation.
 var ofAnalytics = []string{"analytics", "telemetry", "event_logging", "events", "metrics", "metrics_enabled", "track", "statsig"}
 
 // besideOf is what answers a POST that is no model call; nil for what may be one.
@@ -282,7 +283,8 @@ func oneModel(h *Handler, q *besideRequest) (int, any) {
 	return h.noModel(q, name)
 }
 
-// knownModel is the recorded model that a name means, in the words of who asks: also without the provider before it and the tag behind it.
+// knownModel is the recorded model that a name means, in the words of who asks: also without the provider
+// before it and the tag behind it.
 func (h *Handler) knownModel(name string) (string, bool) {
 	short := func(s string) string { return strings.TrimSuffix(s[strings.LastIndex(s, "/")+1:], ":latest") }
 	names, _ := h.config.Stub.recordedModels()
@@ -360,7 +362,8 @@ const bytesPerToken = 4
 
 func roughTokens(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
 
-// countTokens counts the tokens of a request: as the recorded call with the same conversation did, else by its length.
+// countTokens counts the tokens of a request: as the recorded call with the same conversation did, else by
+// its length.
 func countTokens(h *Handler, q *besideRequest) (int, any) {
 	p, body := openAIResponses, q.body
 	answer := func(n int64) object { return object{"object": "response.input_tokens", "input_tokens": n} }
@@ -390,7 +393,8 @@ func countTokens(h *Handler, q *besideRequest) (int, any) {
 	return http.StatusOK, answer(int64(roughTokens(string(q.body.AppendJSON(nil)))))
 }
 
-// documentText is the text of a recorded document, in any framework's shape; score is how well it fitted, where that is recorded.
+// documentText is the text of a recorded document, in any framework's shape; score is how well it fitted,
+// where that is recorded.
 func documentText(v exactjson.Value) (text string, score exactjson.Value) {
 	for range 3 {
 		if v.Kind() == exactjson.String {

@@ -17,7 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// namedTape is the run of conversationTape with the names of its models, when it began, and how many tokens the second call read.
+// namedTape is the run of conversationTape with the names of its models, when it began, and how many tokens
+// the second call read.
 func namedTape(t testing.TB) *tape.Tape {
 	t.Helper()
 	tp := conversationTape(t)
@@ -47,7 +48,8 @@ func get(t *testing.T, h http.Handler, method, path string, headers ...string) (
 	return resp, string(text)
 }
 
-// What programs look up at their start is made of the models of the tape, in the words of their provider, and counts as no call.
+// What programs look up at their start is made of the models of the tape, in the words of their provider, and
+// counts as no call.
 func TestModelsAreThoseOfTheTape(t *testing.T) {
 	for _, tt := range []struct {
 		path    string
@@ -132,7 +134,8 @@ func TestTokensAreCountedAsRecordedWhereTheyAre(t *testing.T) {
 	}
 }
 
-// What a program sends of itself, or looks for in vain, is in the report and no miss: no answer to it is part of a conversation.
+// What a program sends of itself, or looks for in vain, is in the report and no miss: no answer to it is part
+// of a conversation.
 func TestWhatIsNoModelCallIsNoMiss(t *testing.T) {
 	h := NewHandler(Config{Stub: New(namedTape(t), Options{})})
 	s := httptest.NewServer(h)

@@ -23,7 +23,8 @@ var cohereChat = &protocol{
 
 func cohereFailure(_ int, kind, message string) any { return object{"message": message, "type": kind} }
 
-// readCohere takes what was said before calls for a text, and the documents that a result is wrapped in for the result.
+// readCohere takes what was said before calls for a text, and the documents that a result is wrapped in for
+// the result.
 func readCohere(body exactjson.Value) exactjson.Value {
 	return eachMessage(body, "messages", func(m exactjson.Value) exactjson.Value {
 		if plan := m.Get("tool_plan"); plan.Str() != "" && m.Get("content").IsEmpty() {

@@ -15,7 +15,8 @@ var anthropicVertex = &protocol{
 	name: "anthropic-vertex", unsupported: anthropicMessages.unsupported, whole: anthropicMessages.whole, events: anthropicEvents, failure: anthropicMessages.failure, named: true,
 }
 
-// openRouterChat tells what the model thought in fields of its own, and ends each stream with the counts of tokens.
+// openRouterChat tells what the model thought in fields of its own, and ends each stream with the counts of
+// tokens.
 var openRouterChat = &protocol{
 	name:        "openrouter-chat",
 	unsupported: openAIChat.unsupported,
@@ -53,7 +54,8 @@ func openRouterThought(m object) {
 	}
 }
 
-// mistralChat streams each call whole, and the counts of tokens with the end. What the model thought is a part of the content.
+// mistralChat streams each call whole, and the counts of tokens with the end. What the model thought is a
+// part of the content.
 var mistralChat = &protocol{
 	name: "mistral-chat",
 	read: func(body exactjson.Value) exactjson.Value {

@@ -36,11 +36,12 @@ const (
 	ModelDiffers   Label = "model_differs"     // another model was asked than in the recording
 	CallsRebuilt   Label = "calls_rebuilt"     // the recording lacks the answer; the tool calls that followed it stand for it
 	AnswerRedacted Label = "response_redacted" // the answer holds tokens in place of what was redacted
+	TriedAgain     Label = "tried_again"       // the same request at once behind a recorded failure: that failure once more
 )
 
 var labelOrder = []Label{
 	ByRule, BySpacing, ByRedaction, ByRenaming, Rewritten, ByPosition, OutOfOrder, NotRecorded, BySequence, Accumulated, MediaNotSeen, ToolsDiffer, ModelDiffers, CallsRebuilt,
-	AnswerRedacted,
+	AnswerRedacted, TriedAgain,
 }
 
 // Difference is the first place at which a live conversation leaves a recorded one.

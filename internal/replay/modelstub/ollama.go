@@ -97,7 +97,8 @@ func (r *reply) ollamaCalls(calls []tape.Part) []object {
 	return list
 }
 
-// ollamaEvents are the objects of a stream. said makes one with a piece of a text in a field; last is the field of the answer itself.
+// ollamaEvents are the objects of a stream. said makes one with a piece of a text in a field; last is the
+// field of the answer itself.
 func (r *reply) ollamaEvents(said func(field, piece string) object, last string) (list []event) {
 	add := func(o object) {
 		o["done"] = false

@@ -28,7 +28,8 @@ const (
 	eight = `{"pieces":0,"place":"none at the moment"}`
 )
 
-// elsewhere are the requests of requests as other providers take them. whole and streamed are where an answer has its texts, and its arguments.
+// elsewhere are the same requests as other providers take them. whole and streamed are where an answer
+// has its texts, and its arguments.
 var elsewhere = []struct {
 	protocol, path, stream string // "": a member of the body says that it is streamed
 	first, second          map[string]any
@@ -295,6 +296,44 @@ func TestARecordedFailureHasTheNameThatItsSDKKnows(t *testing.T) {
 	}
 }
 
+// An SDK that does not know X-Should-Retry gets a recorded failure as often as it tries at once, within a
+// bound, and no other answer in its place.
+func TestARecordedFailureIsServedToWhoTriesAgain(t *testing.T) {
+	failed := func() *Handler {
+		tp := conversationTape(t)
+		tp.Events[0].Status, tp.Events[0].Error, tp.Events[0].Response = tape.EventError, &tape.Error{Type: "TooManyRequestsError", Message: "429 slow down"}, nil
+		return NewHandler(Config{Stub: New(tp, Options{})})
+	}
+	h := failed()
+	s := httptest.NewServer(h)
+	defer s.Close()
+	for i := range maxTries + 2 {
+		want := http.StatusTooManyRequests
+		if i > maxTries {
+			want = http.StatusUnprocessableEntity
+		}
+		if resp, body := post(t, s.URL+"/v2/chat", elsewhere[8].first); resp.StatusCode != want || strings.Contains(resp.Header.Get(headerLabels), string(TriedAgain)) != (i > 0 && i <= maxTries) {
+			t.Errorf("%d: %s, labels %q: %s", i, resp.Status, resp.Header.Get(headerLabels), body)
+		}
+	}
+	if r := h.Report(""); r.Missed != 1 || len(r.Calls) != maxTries+2 {
+		t.Errorf("%+v", r)
+	}
+	// behind another answer it is another call
+	h = failed()
+	other := httptest.NewServer(h)
+	defer other.Close()
+	for i, want := range []int{http.StatusTooManyRequests, http.StatusOK, http.StatusUnprocessableEntity} {
+		body := elsewhere[8].first
+		if i == 1 {
+			body = elsewhere[8].second
+		}
+		if resp, text := post(t, other.URL+"/v2/chat", body); resp.StatusCode != want {
+			t.Errorf("%d: %s %s", i, resp.Status, text)
+		}
+	}
+}
+
 func TestGenerateOfOllamaIsAConversationOfOneQuestion(t *testing.T) {
 	tp := conversationTape(t)
 	tp.Messages[tp.Events[0].Response.Message] = tape.Message{Role: tape.RoleAssistant, Parts: []tape.Part{{Type: tape.PartReasoning, Text: "Hm."}, {Type: tape.PartText, Text: "Ask again."}}}
@@ -312,7 +351,8 @@ func TestGenerateOfOllamaIsAConversationOfOneQuestion(t *testing.T) {
 	}
 }
 
-// The SDK of Mistral gathers no pieces of a call, and OpenRouter and Mistral end a stream with the counts of tokens unasked.
+// The SDK of Mistral gathers no pieces of a call, and OpenRouter and Mistral end a stream with the counts of
+// tokens unasked.
 func TestChatCompletionsOfOthersStreamInTheirOwnWay(t *testing.T) {
 	body := maps.Clone(requests[0].first)
 	body["stream"] = true

@@ -11,10 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// A tool that the provider runs within a model call, such as a search of the web, stands in the answer as parts of a kind that the tape
-// keeps verbatim. They are served back in a protocol that has such parts.
+// A tool that the provider runs within a model call, such as a search of the web, stands in the answer as
+// parts of a kind that the tape keeps verbatim. They are served back in a protocol that has such parts.
 
-// leave notes the kinds of parts that the protocol cannot carry. carries tells those of the provider that it can.
+// leave notes the kinds of parts that the protocol cannot carry. carries tells those of the provider that it
+// can.
 func (r *reply) leave(carries ...func(exactjson.Value) bool) {
 	r.left = nil
 	m := tape.Message{}
@@ -35,7 +36,8 @@ func objectOf(v exactjson.Value) object {
 	return o
 }
 
-// anthropicTool is the block of a tool that the provider ran; nil for any other value. OpenTelemetry has names of its own for the blocks.
+// anthropicTool is the block of a tool that the provider ran; nil for any other value. OpenTelemetry has
+// names of its own for the blocks.
 func (r *reply) anthropicTool(v exactjson.Value) object {
 	kind := v.Get("type").Str()
 	id := v.First("id", "tool_use_id", "call_id", "tool_call_id", "toolCallId").Str()

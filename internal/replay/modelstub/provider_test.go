@@ -18,7 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// answeredWith is the run of conversationTape, whose last answer begins with what a tool of the provider did, as telemetry has it.
+// answeredWith is the run of conversationTape, whose last answer begins with what a tool of the provider did,
+// as telemetry has it.
 func answeredWith(t *testing.T, parts string) *tape.Tape {
 	t.Helper()
 	v, err := exactjson.Parse(parts)
@@ -43,7 +44,8 @@ func answeredWith(t *testing.T, parts string) *tape.Tape {
 	return tp
 }
 
-// What a tool of the provider did is served back where the protocol has a place for it, and is said to be left out where it has none.
+// What a tool of the provider did is served back where the protocol has a place for it, and is said to be
+// left out where it has none.
 func TestToolsOfTheProviderAreServedBack(t *testing.T) {
 	search := `[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"racks in Bern"}},
 		{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"Racks","url":"https://x.test","encrypted_content":"e"}]}]`
@@ -104,7 +106,8 @@ func TestToolsOfTheProviderAreServedBack(t *testing.T) {
 	}
 }
 
-// An answer takes as long as the recorded call took where that is asked for, piece after piece; and no longer than the client waits.
+// An answer takes as long as the recorded call took where that is asked for, piece after piece; and no longer
+// than the client waits.
 func TestAnswersAreAsSlowAsTheyWereWhereThatIsAskedFor(t *testing.T) {
 	const whole = 400 * time.Millisecond
 	tp := conversationTape(t)

@@ -40,7 +40,8 @@ var actions = []struct {
 	{":predict", "google", nil, embedVertex, false},
 }
 
-// bedrockActions are ends of the paths of Bedrock, behind the id of a model. An id can be an ARN, with slashes.
+// bedrockActions are ends of the paths of Bedrock, behind the id of a model. An id can be an ARN, with
+// slashes.
 var bedrockActions = []struct {
 	end    string
 	p      *protocol
@@ -80,7 +81,8 @@ func routeOf(req *http.Request, path string) route {
 	return route{beside: besideOf(path), model: deploymentOf(path)}
 }
 
-// flavour is the protocol of a provider that serves chat completions in a way of its own. Its SDK names itself, or the base URL does.
+// flavour is the protocol of a provider that serves chat completions in a way of its own. Its SDK names
+// itself, or the base URL does.
 func flavour(p *protocol, req *http.Request, path string) *protocol {
 	switch {
 	case p != openAIChat:
@@ -93,7 +95,8 @@ func flavour(p *protocol, req *http.Request, path string) *protocol {
 	return p
 }
 
-// deploymentOf is the deployment of Azure OpenAI that a path names, which stands for the model where the body names none.
+// deploymentOf is the deployment of Azure OpenAI that a path names, which stands for the model where the body
+// names none.
 func deploymentOf(path string) string {
 	_, rest, ok := strings.Cut(path, "/openai/deployments/")
 	if !ok {

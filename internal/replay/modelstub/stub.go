@@ -314,6 +314,10 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		if s.beyond() {
 			return Answer{Outcome: Live}
 		}
+		if last := len(spent) - 1; last >= 0 && s.triesAgain(s.stub.turns[spent[last].index]) {
+			spent[last].labels = plus(spent[last].labels, TriedAgain)
+			return s.serve(r, spent[last])
+		}
 		if len(spent) > 0 {
 			return Answer{Outcome: Exhausted, turn: s.stub.turns[spent[0].index]}
 		}
@@ -388,6 +392,22 @@ func (s *Stub) run(n *turn) string {
 		return ""
 	}
 	return s.tapes[n.tape].Run.RunID
+}
+
+// maxTries bounds how often a recorded failure is served again.
+const maxTries = 10
+
+// triesAgain reports that the last answer was the recorded failure of a turn: an SDK that does not know
+// X-Should-Retry asks at once again, as it did behind the recorded failure, which telemetry has once.
+func (s *Session) triesAgain(n *turn) bool {
+	tries := 0
+	for _, c := range slices.Backward(s.calls) {
+		if c.Outcome != RecordedError || c.Seq != n.event.Seq {
+			break
+		}
+		tries++
+	}
+	return tries > 0 && tries <= maxTries
 }
 
 // beyond reports that all that lies before the fork was asked for.

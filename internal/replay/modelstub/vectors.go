@@ -18,10 +18,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// No tape holds vectors. A text gets one that is made of its digest: the same each time, and nearly at right angles to that of any other
-// text. Where the tape holds retrievals, one number of each vector says whether the text is a recorded document, and the query of a recorded
-// retrieval gets a vector to which its documents lie nearest, in the recorded order: a program which searches its own vectors finds what it
-// found.
+// No tape holds vectors. A text gets one that is made of its digest: the same each time, and nearly at right
+// angles to that of any other text. Where the tape holds retrievals, one number of each vector says whether
+// the text is a recorded document, and the query of a recorded retrieval gets a vector to which its documents
+// lie nearest, in the recorded order: a program which searches its own vectors finds what it found.
 
 // Bounds of one request for vectors.
 const (
@@ -30,7 +30,8 @@ const (
 	maxVectorSum    = 4 << 20 // numbers
 )
 
-// vectorLengths are the lengths of the vectors of known models, by a part of their names; the first that fits.
+// vectorLengths are the lengths of the vectors of known models, by a part of their names; the first that
+// fits.
 var vectorLengths = []struct {
 	part   string
 	length int
@@ -77,7 +78,8 @@ func (s *Stub) vectors() *space {
 	return &s.space
 }
 
-// minContained is how long a recorded document is that is looked for within a text: frameworks put titles and metadata before it.
+// minContained is how long a recorded document is that is looked for within a text: frameworks put titles and
+// metadata before it.
 const minContained = 24
 
 // of is the vector of a text. recorded says that recorded documents lie nearest to it.
@@ -102,7 +104,8 @@ func (s *space) of(text string, n int) (v []float64, recorded bool) {
 // lean is the number that recorded documents have, and whose opposite all other texts have.
 const lean = 0.6
 
-// random is a vector of length 1 that depends on a text alone, but for its first number, if that is not to be 0.
+// random is a vector of length 1 that depends on a text alone, but for its first number, if that is not to be
+// 0.
 func random(text string, n int, first float64) []float64 {
 	source := rand.NewChaCha8(sha256.Sum256([]byte(text)))
 	v := make([]float64, n)
@@ -137,8 +140,9 @@ func dot(a, b []float64) (sum float64) {
 	return sum
 }
 
-// nearestTo is the vector whose products with those of the texts fall from the first to the last: the sum of them with the weights that
-// solve the equations of all products. ok is false where they cannot be told apart.
+// nearestTo is the vector whose products with those of the texts fall from the first to the last: the sum of
+// them with the weights that solve the equations of all products. ok is false where they cannot be told
+// apart.
 func nearestTo(texts []string, n int) (v []float64, ok bool) {
 	k := len(texts)
 	vectors := make([][]float64, k)
@@ -204,7 +208,8 @@ func embed(h *Handler, q *besideRequest, model string, texts []string, wanted ex
 	return vectors, http.StatusOK, nil
 }
 
-// textsOf are the texts that a member holds: one, several, or numbers of tokens in place of them, which stay as they are written.
+// textsOf are the texts that a member holds: one, several, or numbers of tokens in place of them, which stay
+// as they are written.
 func textsOf(v exactjson.Value) (texts []string) {
 	if v.Kind() == exactjson.Array && v.At(0).Kind() != exactjson.Number {
 		for _, m := range v.Members() {
@@ -367,7 +372,8 @@ func embedCohere(h *Handler, q *besideRequest) (int, any) {
 	return http.StatusOK, o
 }
 
-// coded8 is a vector in one of the forms that Cohere knows, nil for another: as it is, in bytes with or without a sign, or a bit a number.
+// coded8 is a vector in one of the forms that Cohere knows, nil for another: as it is, in bytes with or
+// without a sign, or a bit a number.
 func coded8(form string, v []float32) any {
 	switch form {
 	case "float":
@@ -405,8 +411,8 @@ func coded8(form string, v []float32) any {
 	return list
 }
 
-// rerank puts documents into an order: the recorded one, where a retriever or another ranking of the same query found them; else as they
-// came.
+// rerank puts documents into an order: the recorded one, where a retriever or another ranking of the same
+// query found them; else as they came.
 func rerank(h *Handler, q *besideRequest) (int, any) {
 	texts := textsOf(q.body.Get("documents"))
 	if len(texts) == 0 || len(texts) > maxVectorTexts {
@@ -460,8 +466,8 @@ func rerank(h *Handler, q *besideRequest) (int, any) {
 	return http.StatusOK, object{"id": "tapedeck", "object": "list", "model": q.model, "results": results, "meta": object{"api_version": object{"version": "2"}, "billed_units": object{"search_units": 1}}}
 }
 
-// searchStore answers the search in a vector store that lies at the provider, from the recorded retrieval of the same query. Without one it
-// is a miss, as a model call is: nothing else knows what lies there.
+// searchStore answers the search in a vector store that lies at the provider, from the recorded retrieval of
+// the same query. Without one it is a miss, as a model call is: nothing else knows what lies there.
 func searchStore(h *Handler, q *besideRequest) (int, any) {
 	var queries []string
 	list := []object{}
