@@ -55,6 +55,8 @@ func TestEachToleranceIsFoundAloneAndWithTheOthers(t *testing.T) {
 		{"the same", text("a b"), text("a b"), true, 0},
 		{"text of the same JSON", text(`{"a":1}`), parse(`{"a": 1}`), true, 0},
 		{"a token", text("key " + tokenA + " end"), text("key ghp_1 end"), true, NeedsTokens},
+		{"a token of another rule", text("key " + tokenA + " end"), text("key [REDACTED:high-entropy:aaaaaaaa] end"), true, NeedsTokens},
+		{"a token of another value", text("key " + tokenA + " end"), text("key [REDACTED:github-token:aaaaaaab] end"), false, 0},
 		{"a token that stands for something else", text("key " + tokenA + " end"), text("key ghp_2 end"), false, 0},
 		{"a rule", text("build 7 ok"), text("build 8 ok"), true, NeedsRules},
 		{"white space", text("a  b"), text("a b\n"), true, NeedsSpacing},

@@ -53,7 +53,9 @@ type report struct {
 		Unused []json.RawMessage
 	}
 	Evidence struct {
-		Files []struct{ Path, Operation, In string }
+		Watched  bool `json:"programs_watched"`
+		Programs []struct{ Path string }
+		Files    []struct{ Path, Operation, In string }
 	}
 	Copy *struct {
 		Ran        int
@@ -259,6 +261,10 @@ func (r *run) replay(name string, flags ...string) (rep report, code int) {
 	if wrote := strings.Contains(r.recordedApp, "VERSION = 2"); code == 0 && rep.Copy != nil && wrote != edited {
 		r.t.Errorf("%s: src/app.py was changed in the recording: %v, in the copy: %v", name, wrote, edited)
 	}
+	counted := slices.ContainsFunc(rep.Evidence.Programs, func(p struct{ Path string }) bool { return filepath.Base(p.Path) == "wc" })
+	if code == 0 && rep.Evidence.Watched && counted != (r.counts() && live["replayed-live"]+live["live"] > 0) {
+		r.t.Errorf("%s: a shell counted lines: %v; the report has tools %v", name, counted, live)
+	}
 	var layers []string
 	for _, layer := range slices.Sorted(maps.Keys(live)) {
 		layers = append(layers, fmt.Sprintf("%d %s", live[layer], layer))
@@ -267,6 +273,11 @@ func (r *run) replay(name string, flags ...string) (rep report, code int) {
 		r.row.Layers, r.row.Exit, r.row.Hooks = strings.Join(layers, ", "), code, live["oracle"] > 0
 	}
 	return rep, code
+}
+
+// counts tells whether the script has a shell count lines.
+func (r *run) counts() bool {
+	return strings.Contains(string(encoded(r.Turns)), "wc -l notes.txt")
 }
 
 // modelCalls is how often the model was asked while the program was recorded.
@@ -313,7 +324,7 @@ func (r *run) changed() {
 	if code != 1 {
 		r.t.Errorf("changed: exit code %d, want 1", code)
 	}
-	if len(places) == 0 || !slices.Contains(want, places[0]) {
+	if len(places) == 0 || !slices.Contains(want, places[0]) || !strings.Contains(rep.failed(), fmt.Sprintf("event %d", places[0])) {
 		r.t.Errorf("changed: event %d was changed, and the report names %v", want[0], places)
 	} else {
 		r.row.Changed = fmt.Sprintf("event %d", places[0])

@@ -37,7 +37,7 @@ var (
 type program struct {
 	Name, Title, Language string
 	NPM, Pip              []string          // packages with their versions
-	Python, Go            string            // the version of Python where that of the system does not do; a package with its version
+	Python                string            // the version of Python, where that of the system does not do
 	Env                   map[string]string // the environment of the shell in which both commands are typed
 	Files                 map[string]string // what is written before: below <ws>, or <home>
 	Before                string            // a command of the shell before both commands, with <bin> first in PATH
@@ -140,7 +140,7 @@ func TestPublished(t *testing.T) {
 
 // line is the line of a program in the table.
 func (r *run) line() string {
-	version := slices.Concat(r.NPM, r.Pip, []string{r.Go})[0]
+	version := slices.Concat(r.NPM, r.Pip)[0]
 	version = version[strings.LastIndexAny(version, "@=")+1:]
 	hooks := "no"
 	if r.row.Hooks {
@@ -277,6 +277,23 @@ func (r *run) tapedeck(name string, args ...string) (stdout []byte, code int) {
 	return out.Bytes(), cmd.ProcessState.ExitCode()
 }
 
+// The packages that a program needs are those of one day, and uv, which knows days, is of one version.
+const asOf, uvVersion = "2026-11-20", "0.13.8"
+
+// python is the interpreter of the version that a program needs, where pyenv has it too.
+func (r *run) python() string {
+	name := "python" + cmp.Or(r.Python, "3")
+	if exec.Command(name, "--version").Run() == nil {
+		return name
+	}
+	home, _ := os.UserHomeDir()
+	if found, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", r.Python+".*", "bin", name)); len(found) > 0 {
+		return found[0]
+	}
+	r.t.Skip("no ", name)
+	return ""
+}
+
 // install puts the packages of a program into a folder of its own in the cache, and returns that of its programs.
 func (r *run) install() string {
 	r.t.Helper()
@@ -284,24 +301,24 @@ func (r *run) install() string {
 	if cache == "" {
 		r.t.Fatal("TAPEDECK_PUBLISHED names no folder for the programs")
 	}
-	digest := sha256.Sum256(fmt.Append(nil, r.NPM, r.Pip, r.Go))
+	digest := sha256.Sum256(fmt.Append(nil, r.NPM, r.Pip, asOf))
 	dir := filepath.Join(cache, r.Name+"-"+hex.EncodeToString(digest[:4]))
 	complete := dir + ".complete"
 	var script, bin string
 	switch {
 	case r.NPM != nil:
 		bin = filepath.Join(dir, "node_modules", ".bin")
-		script = "npm install --prefix " + dir + " --no-fund --no-audit --loglevel=error " + strings.Join(r.NPM, " ")
-	case r.Pip != nil:
-		bin = filepath.Join(dir, "bin")
-		script = "python" + cmp.Or(r.Python, "3") + " -m venv " + dir + " && " + dir + "/bin/pip install -q --disable-pip-version-check '" + strings.Join(r.Pip, "' '") + "'"
+		script = "npm install --prefix " + dir + " --before " + asOf + " --no-fund --no-audit --loglevel=error " + strings.Join(r.NPM, " ")
 	default:
 		bin = filepath.Join(dir, "bin")
-		script = "GOBIN=" + bin + " go install " + r.Go
+		uv := filepath.Join(cache, "uv-"+uvVersion)
+		script = "[ -x " + uv + "/bin/uv ] || { python3 -m venv " + uv + "; " + uv + "/bin/pip install -q --disable-pip-version-check uv==" + uvVersion + "; }\n" +
+			r.python() + " -m venv --clear " + dir + "\n" +
+			"UV_CACHE_DIR=" + cache + "/uv-cache " + uv + "/bin/uv pip install -q --python " + bin + "/python --exclude-newer " + asOf + " '" + strings.Join(r.Pip, "' '") + "'"
 	}
 	if _, err := os.Stat(complete); errors.Is(err, fs.ErrNotExist) {
 		r.t.Logf("install: %s", script)
-		if out, err := exec.Command("sh", "-ec", "rm -rf "+dir+"; mkdir -p "+dir+"; "+script+"; touch "+complete).CombinedOutput(); err != nil {
+		if out, err := exec.Command("sh", "-ec", "rm -rf "+dir+"; mkdir -p "+dir+"\n"+script+"\ntouch "+complete).CombinedOutput(); err != nil {
 			r.t.Fatalf("install: %v\n%s", err, tail(string(out), 3000))
 		}
 	}

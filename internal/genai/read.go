@@ -231,7 +231,7 @@ func readBodies(s *dialect.Source, o *dialect.Observation) {
 // others. Instructions that the earlier one alone holds stay before it.
 func takeWhole(o, whole *dialect.Observation) {
 	request := whole.Request
-	if !decode.HasRole(request, tape.RoleSystem) {
+	if len(request) == 0 || request[0].Role != tape.RoleSystem {
 		system := 0
 		for system < len(o.Request) && o.Request[system].Role == tape.RoleSystem {
 			system++

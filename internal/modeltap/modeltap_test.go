@@ -193,6 +193,26 @@ func TestMessagesComeBackFromTheConventions(t *testing.T) {
 	}
 }
 
+// Claude Code sends its instructions apart, and others as a message between those of the conversation.
+func TestInstructionsComeFirstWhereAMessageHoldsOthers(t *testing.T) {
+	body := `{"model":"m","max_tokens":1,"system":"Be brief.","messages":[{"role":"user","content":"q"},{"role":"system","content":"Agents: none."}]}`
+	tap := New()
+	front := httptest.NewServer(tap.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`)
+	}), "example.test"))
+	defer front.Close()
+	resp, err := http.Post(front.URL+"/v1/messages", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	td, _ := tap.Traces(Options{})
+	if all := tapes(t, td); len(all) != 1 || all[0].Input.SystemPrompt == nil || *all[0].Input.SystemPrompt != "Be brief." {
+		t.Errorf("%+v", all)
+	}
+}
+
 func plainly(all []decode.Message) (out []string) {
 	for _, m := range all {
 		line := string(m.Role) + " " + m.Name

@@ -81,7 +81,8 @@ func (n *node) request() []*message {
 	if n.messages == nil {
 		o := n.obs
 		n.messages = make([]*message, 0, len(o.Request)+1)
-		if len(o.System) > 0 && !slices.ContainsFunc(o.Request, func(m genai.Message) bool { return m.Role == tape.RoleSystem }) {
+		// Claude Code sends instructions apart, and others between its messages.
+		if len(o.System) > 0 && (len(o.Request) == 0 || o.Request[0].Role != tape.RoleSystem) {
 			n.messages = append(n.messages, n.made.message(genai.Message{Role: tape.RoleSystem, Parts: o.System}))
 		}
 		for i := range o.Request {
