@@ -73,8 +73,9 @@ var Table = []Profile{
 		Replay: []Setting{
 			{Name: "GOOGLE_GEMINI_BASE_URL", Value: "{model}", Address: true}, {Name: "GEMINI_API_KEY", Value: dummyKey, Address: true}, {Name: "GOOGLE_GENAI_USE_GCA", Value: "false", Address: true},
 			{
-				Name: "GEMINI_CLI_SYSTEM_SETTINGS_PATH", File: "settings.json",
-				Value: `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true,"enableAutoUpdate":false}}`,
+				Name: "GEMINI_CLI_HOME", File: "settings.json", Home: ".gemini", Within: ".gemini", Skip: []string{"tmp", "history", "oauth_creds.json", "google_accounts.json"},
+				Unless: `"selectedType"\s*:\s*"gemini-api-key"`, // without it the address of the stub is taken for a gateway
+				Value:  `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`,
 			},
 		},
 		Passes:      []string{"GEMINI_*", "SANDBOX"},
