@@ -132,7 +132,7 @@ var Table = []Profile{
 		Replay: []Setting{
 			{Flags: []string{"--openai-api-base"}, Value: "{model}/v1", Given: true}, {Flags: []string{"--openai-api-key"}, Value: dummyKey, Given: true}, {Flags: []string{"--anthropic-api-key"}, Value: dummyKey, Given: true},
 			{Name: "AIDER_OPENAI_API_BASE", Value: "{model}/v1", Address: true}, {Name: "ANTHROPIC_API_BASE", Value: "{model}", Address: true},
-			{Name: "AIDER_ANALYTICS", Value: "false"}, {Name: "AIDER_ANALYTICS_DISABLE", Value: "true"}, {Name: "AIDER_CHECK_UPDATE", Value: "false"}, {Name: "LITELLM_LOCAL_MODEL_COST_MAP", Value: "True"},
+			{Name: "AIDER_ANALYTICS", Value: "false"}, {Name: "AIDER_CHECK_UPDATE", Value: "false"}, {Name: "LITELLM_LOCAL_MODEL_COST_MAP", Value: "True"},
 		},
 		Passes: []string{"AIDER_*", "LITELLM_*"},
 	},
@@ -163,7 +163,7 @@ var Table = []Profile{
 		Programs: []string{"cline"}, Packages: []string{"cline"},
 		Replay: []Setting{
 			{Name: "CLINE_DATA_DIR", File: "settings/providers.json", Home: ".cline/data", Skip: []string{"sessions", "logs", "db", "workspaces"}},
-			{Flags: []string{"-k", "--key"}, Value: dummyKey, Given: true}, {Name: "CLINE_TELEMETRY_DISABLED", Value: "1"}, {Name: "CLINE_NO_AUTO_UPDATE", Value: "1"},
+			{Flags: []string{"-k", "--key"}, Value: dummyKey, Given: true}, {Name: "CLINE_NO_AUTO_UPDATE", Value: "1"},
 		},
 		Passes:      []string{"CLINE_*"},
 		Lacks:       noTelemetry,
@@ -176,7 +176,7 @@ var Table = []Profile{
 		Replay: []Setting{
 			{Flags: []string{"--config"}, Copied: true, Given: true},
 			{Name: "CONTINUE_GLOBAL_DIR", File: "config.yaml", Home: ".continue", Skip: []string{"sessions", "logs", "index", "auth.json"}},
-			{Name: "CONTINUE_TELEMETRY_ENABLED", Value: "0"}, {Name: "CONTINUE_METRICS_ENABLED", Value: "0"},
+			{Name: "CONTINUE_METRICS_ENABLED", Value: "0"},
 		},
 		Passes:      []string{"CONTINUE_*"},
 		Lacks:       noTelemetry,
