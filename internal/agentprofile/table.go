@@ -56,7 +56,7 @@ var Table = []Profile{
 		Record: []Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true"}},
 		Replay: []Setting{
 			{Name: "COPILOT_PROVIDER_BASE_URL", Value: "{model}/v1", Address: true}, {Name: "COPILOT_PROVIDER_API_KEY", Value: dummyKey, Address: true},
-			{Name: "COPILOT_MODEL", Value: "{name}"}, {Name: "COPILOT_OFFLINE", Value: "true"}, {Name: "COPILOT_AUTO_UPDATE", Value: "false"},
+			{Name: "COPILOT_MODEL", Value: "{name}"}, {Name: "COPILOT_AUTO_UPDATE", Value: "false"},
 		},
 		Passes:      []string{"COPILOT_*"},
 		Transcripts: "~/.copilot/session-state",
