@@ -30,11 +30,21 @@ func (l *Launch) file(s Setting, value string, c Command) error {
 		l.Set = append(l.Set, s.label())
 		return nil
 	}
-	to := filepath.Join(c.Places.Dir, "settings", s.Name)
+	from, set := lookup(c.Given, s.Name)
+	from = filepath.Join(from, s.Within)
+	if home, ok := lookup(c.Env, "HOME"); !set && ok {
+		from = filepath.Join(home, filepath.FromSlash(s.Home))
+	}
+	if s.Unless != "" {
+		if text, err := os.ReadFile(filepath.Join(from, s.File)); err == nil && regexp.MustCompile(s.Unless).Match(text) {
+			return nil
+		}
+	}
+	points := filepath.Join(c.Places.Dir, "settings", s.Name)
+	to := filepath.Join(points, s.Within)
 	file := filepath.Join(to, s.File)
-	points := file
-	if s.Home != "" {
-		points = to
+	if s.Home == "" {
+		points = file
 	}
 	l.Env = with(l.Env, s.Name, points)
 	l.Set = append(l.Set, s.label())
@@ -45,10 +55,6 @@ func (l *Launch) file(s Setting, value string, c Command) error {
 		return err
 	}
 	if s.Home != "" {
-		from, set := lookup(c.Given, s.Name)
-		if home, ok := lookup(c.Env, "HOME"); !set && ok {
-			from = filepath.Join(home, filepath.FromSlash(s.Home))
-		}
 		if err := copyFolder(from, to, s.Skip); err != nil {
 			return err
 		}

@@ -58,6 +58,8 @@ type Setting struct {
 	// points to the file, which holds the value alone.
 	File, Home string
 	Skip       []string
+	// Within is where below the variable the folder lies. Unless is an expression: where the file matches it nothing is set.
+	Within, Unless string
 }
 
 // label names a setting to a reader.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,9 @@ func TestRowsOfTheTable(t *testing.T) {
 		for _, s := range slices.Concat(p.Record, p.Replay) {
 			if s.Name == "" && len(s.Flags) == 0 || s.Merged && len(s.Flags) > 0 || s.Given && len(s.Flags) == 0 {
 				t.Errorf("%s: %+v", p.ID, s)
+			}
+			if _, err := regexp.Compile(s.Unless); err != nil {
+				t.Errorf("%s: %v", p.ID, err)
 			}
 			if s.Merged || s.File != "" && s.Value != "" {
 				if _, err := merged("{}", s.Value); err != nil {
@@ -238,6 +242,31 @@ func TestSettingsAreACopy(t *testing.T) {
 	}
 	if again, err := f.Launch(c); err != nil || !slices.Equal(again.Env, l.Env) { // a later turn
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// Gemini CLI gets a home of its own where its settings choose another way to its model, and there alone.
+func TestSettingsThatAreNotNeededAreNotCopied(t *testing.T) {
+	for text, want := range map[string]bool{"": true, `{"security":{"auth":{"selectedType":"oauth-personal"}},"ui":{"theme":"x"}}`: true, `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`: false} {
+		home, dir := t.TempDir(), t.TempDir()
+		if text != "" {
+			if err := errors.Join(os.Mkdir(filepath.Join(home, ".gemini"), 0o700), os.WriteFile(filepath.Join(home, ".gemini", "settings.json"), []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env := []string{"HOME=" + home}
+		l := launchOf(t, Command{Argv: []string{"gemini"}, Env: env, Given: env, Places: Places{OTLP: otlp, Model: model, Dir: dir}, Replay: true})
+		own, set := lookup(l.Env, "GEMINI_CLI_HOME")
+		if set != want {
+			t.Errorf("%s: %q", text, own)
+		}
+		if !want {
+			continue
+		}
+		got, err := os.ReadFile(filepath.Join(own, ".gemini", "settings.json"))
+		if err != nil || !strings.Contains(string(got), `"selectedType":"gemini-api-key"`) || strings.Contains(text, "theme") != strings.Contains(string(got), "theme") {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ var Table = []Profile{
 		Record: []Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true"}},
 		Replay: []Setting{
 			{Name: "COPILOT_PROVIDER_BASE_URL", Value: "{model}/v1", Address: true}, {Name: "COPILOT_PROVIDER_API_KEY", Value: dummyKey, Address: true},
-			{Name: "COPILOT_MODEL", Value: "{name}"}, {Name: "COPILOT_OFFLINE", Value: "true"}, {Name: "COPILOT_AUTO_UPDATE", Value: "false"},
+			{Name: "COPILOT_MODEL", Value: "{name}"}, {Name: "COPILOT_AUTO_UPDATE", Value: "false"},
 		},
 		Passes:      []string{"COPILOT_*"},
 		Transcripts: "~/.copilot/session-state",
@@ -73,8 +73,9 @@ var Table = []Profile{
 		Replay: []Setting{
 			{Name: "GOOGLE_GEMINI_BASE_URL", Value: "{model}", Address: true}, {Name: "GEMINI_API_KEY", Value: dummyKey, Address: true}, {Name: "GOOGLE_GENAI_USE_GCA", Value: "false", Address: true},
 			{
-				Name: "GEMINI_CLI_SYSTEM_SETTINGS_PATH", File: "settings.json",
-				Value: `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true,"enableAutoUpdate":false}}`,
+				Name: "GEMINI_CLI_HOME", File: "settings.json", Home: ".gemini", Within: ".gemini", Skip: []string{"tmp", "history", "oauth_creds.json", "google_accounts.json"},
+				Unless: `"selectedType"\s*:\s*"gemini-api-key"`, // without it the address of the stub is taken for a gateway
+				Value:  `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`,
 			},
 		},
 		Passes:      []string{"GEMINI_*", "SANDBOX"},
@@ -131,7 +132,7 @@ var Table = []Profile{
 		Replay: []Setting{
 			{Flags: []string{"--openai-api-base"}, Value: "{model}/v1", Given: true}, {Flags: []string{"--openai-api-key"}, Value: dummyKey, Given: true}, {Flags: []string{"--anthropic-api-key"}, Value: dummyKey, Given: true},
 			{Name: "AIDER_OPENAI_API_BASE", Value: "{model}/v1", Address: true}, {Name: "ANTHROPIC_API_BASE", Value: "{model}", Address: true},
-			{Name: "AIDER_ANALYTICS", Value: "false"}, {Name: "AIDER_ANALYTICS_DISABLE", Value: "true"}, {Name: "AIDER_CHECK_UPDATE", Value: "false"}, {Name: "LITELLM_LOCAL_MODEL_COST_MAP", Value: "True"},
+			{Name: "AIDER_ANALYTICS", Value: "false"}, {Name: "AIDER_CHECK_UPDATE", Value: "false"}, {Name: "LITELLM_LOCAL_MODEL_COST_MAP", Value: "True"},
 		},
 		Passes: []string{"AIDER_*", "LITELLM_*"},
 	},
@@ -162,7 +163,7 @@ var Table = []Profile{
 		Programs: []string{"cline"}, Packages: []string{"cline"},
 		Replay: []Setting{
 			{Name: "CLINE_DATA_DIR", File: "settings/providers.json", Home: ".cline/data", Skip: []string{"sessions", "logs", "db", "workspaces"}},
-			{Flags: []string{"-k", "--key"}, Value: dummyKey, Given: true}, {Name: "CLINE_TELEMETRY_DISABLED", Value: "1"}, {Name: "CLINE_NO_AUTO_UPDATE", Value: "1"},
+			{Flags: []string{"-k", "--key"}, Value: dummyKey, Given: true}, {Name: "CLINE_NO_AUTO_UPDATE", Value: "1"},
 		},
 		Passes:      []string{"CLINE_*"},
 		Lacks:       noTelemetry,
@@ -175,7 +176,7 @@ var Table = []Profile{
 		Replay: []Setting{
 			{Flags: []string{"--config"}, Copied: true, Given: true},
 			{Name: "CONTINUE_GLOBAL_DIR", File: "config.yaml", Home: ".continue", Skip: []string{"sessions", "logs", "index", "auth.json"}},
-			{Name: "CONTINUE_TELEMETRY_ENABLED", Value: "0"}, {Name: "CONTINUE_METRICS_ENABLED", Value: "0"},
+			{Name: "CONTINUE_METRICS_ENABLED", Value: "0"},
 		},
 		Passes:      []string{"CONTINUE_*"},
 		Lacks:       noTelemetry,
