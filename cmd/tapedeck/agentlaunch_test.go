@@ -110,7 +110,7 @@ func TestBodiesInFilesBecomeEvidence(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`), 0o600); err != nil { // after the record
 		t.Fatal(err)
 	}
-	c.release(&harness.Facts{})
+	c.release(&harness.Facts{}, nil)
 	items := c.in.set.Items()
 	if !slices.ContainsFunc(items, func(i evidence.Item) bool {
 		body, ok := i.Span.Attributes().Get("body")
