@@ -154,8 +154,6 @@ func responseEvents(r *reply) (list []event) {
 			}
 			add("output_text.done", at(object{"content_index": 0, "text": text, "logprobs": []object{}}))
 			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
-		default: // a tool of the provider
-			add("output_item.added", object{"output_index": i, "item": begun})
 		case "custom_tool_call":
 			begun["input"], begun["status"] = "", "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})
@@ -172,6 +170,8 @@ func responseEvents(r *reply) (list []event) {
 				add("function_call_arguments.delta", at(object{"delta": piece}))
 			}
 			add("function_call_arguments.done", at(object{"arguments": arguments, "name": item["name"]}))
+		default: // a tool of the provider
+			add("output_item.added", object{"output_index": i, "item": begun})
 		}
 		add("output_item.done", object{"output_index": i, "item": item})
 	}
