@@ -415,6 +415,12 @@ type Scope struct {
 	Unknown Unknown
 }
 
+// Unanswered reports a tool call that was asked for, and of which no record says what came of it: it has the status of a failure and none of its
+// signs.
+func Unanswered(e *Event) bool {
+	return e != nil && e.Type == EventToolCall && e.Status == EventError && !e.IsError && e.Error == nil && e.Result.IsAbsent()
+}
+
 // AsksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.
 func AsksForTools(reason string) bool {
 	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(reason)) {

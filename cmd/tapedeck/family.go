@@ -214,23 +214,24 @@ func ofItsRun(tapes []*tape.Tape, stub *modelstub.Handler) func(*oracle.Query) f
 type side struct {
 	source, replayed sidebyside.Tape
 	comparison       *compare.Result // nil: no replay of it came
+	headline         string
 }
 
 // sides are the runs that are judged, at least one.
 func (r *rerunning) sides(report *rerun.Report, replayed *tape.Tape) (list []side) {
-	of := func(at replay.Location, source, replayed *tape.Tape, c *compare.Result) {
-		s := side{source: sidebyside.Of(at.String(), source)}
+	of := func(at replay.Location, source, replayed *tape.Tape, c *compare.Result, headline string) {
+		s := side{source: sidebyside.Of(at.String(), source), headline: headline}
 		if replayed != nil {
 			s.replayed, s.comparison = sidebyside.Of(r.f.id, replayed), c
 		}
 		list = append(list, s)
 	}
 	if !r.all {
-		of(r.at, r.source, replayed, report.Comparison)
+		of(r.at, r.source, replayed, report.Comparison, report.Headline)
 		return list
 	}
 	for i, one := range r.family {
-		of(one.at, one.tape, r.replayed[i], report.Runs[i].Comparison)
+		of(one.at, one.tape, r.replayed[i], report.Runs[i].Comparison, report.Runs[i].Headline)
 	}
 	return list
 }

@@ -122,7 +122,7 @@ func TestToolsRunInACopyOfTheRecordedWorkspace(t *testing.T) {
 	before, home := contentsOf(t, ws), contentsOf(t, os.Getenv("HOME"))
 	code, r := replayed(t, "live", url)
 	if code != exitOK || failed(r) != "" || !slices.Equal(layersOf(r), []rerun.Layer{rerun.LayerCopy}) || len(r.Tools) != 6 {
-		t.Fatalf("code %d: %s: %+v\n%+v", code, failed(r), r.Copy, r.Comparison)
+		t.Fatalf("code %d: %s: %+v\n%s -> %s", code, failed(r), r.Copy, r.Comparison.First.Differences[0].A.JSON(), r.Comparison.First.Differences[0].B.JSON())
 	}
 	if c := r.Copy; c.Ran != 6 || c.AsRecorded != 6 || c.NotRecorded != 0 || !slices.Equal(c.Of.Redacted, []string{"notes.txt"}) || !c.Of.Git || c.LeftOut["contents of folders ignored by git"] != 1 || c.At != ws {
 		t.Errorf("%+v", c)

@@ -189,6 +189,14 @@ func TestAnotherQuestionIsAMiss(t *testing.T) {
 	if code != exitPartial || !strings.Contains(failed(r), "model calls were recorded") || r.Model.Calls[0].Nearest.Place != "1.user" {
 		t.Errorf("code %d: %+v", code, r)
 	}
+	const headline = "The replay parts at event 1 of A: what the user asked differs: “How many?” → “How many? And why?”."
+	if r.Headline != headline {
+		t.Error(r.Headline)
+	}
+	got := commanded(t, "replay", url, "--input", "stdin", "--template", "{{user_message}} And why?", "--", os.Args[0])
+	if !strings.Contains(got.stdout, headline) || strings.Contains(got.stdout, "only A asks") {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestTheFirstMissDecides: an agent that leaves the recording and ends, or hangs, before its telemetry comes

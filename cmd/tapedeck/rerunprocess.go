@@ -291,6 +291,14 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		}
 		report.Seen = len(tapes) > 0
 	}
+	var redact func(string) string
+	if redactor != nil {
+		redact = func(text string) string { return redactor.String("", text, nil) }
+	}
+	shown := r.services.model.Shown("")
+	for i := range tapes {
+		tapes[i] = rerun.Told(tapes[i], r.tapes(), shown, redact)
+	}
 	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err
 	}

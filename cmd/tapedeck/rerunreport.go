@@ -203,8 +203,8 @@ func writeReports(files ...reportFile) error {
 var exitCodes = map[rerun.Verdict]int{rerun.AsRecorded: exitOK, rerun.Diverged: exitPartial, rerun.NotDone: exitFailed}
 
 // replayPage writes a recorded run and its replay side by side.
-func replayPage(w io.Writer, source, replayed sidebyside.Tape, report *rerun.Report, comparison *compare.Result) error {
-	v := sidebyside.Verdict{Text: report.Said(), Good: report.Verdict == rerun.AsRecorded, Notes: report.Notes()}
+func replayPage(w io.Writer, source, replayed sidebyside.Tape, report *rerun.Report, comparison *compare.Result, headline string) error {
+	v := sidebyside.Verdict{Headline: headline, Text: report.Said(), Good: report.Verdict == rerun.AsRecorded, Notes: report.Notes()}
 	for _, c := range report.Checks {
 		v.Checks = append(v.Checks, sidebyside.Check(c))
 	}
@@ -213,10 +213,10 @@ func replayPage(w io.Writer, source, replayed sidebyside.Tape, report *rerun.Rep
 
 func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 	sides := r.sides(report, replayed)
-	source, page, comparison := sides[0].source, sides[0].replayed, report.Comparison
+	source, page, comparison, headline := sides[0].source, sides[0].replayed, report.Comparison, report.Headline
 	for _, s := range sides {
 		if s.comparison != nil && (comparison == nil || comparison.Equal && !s.comparison.Equal) { // the page shows the first that is not as recorded
-			source, page, comparison = s.source, s.replayed, s.comparison
+			source, page, comparison, headline = s.source, s.replayed, s.comparison, s.headline
 		}
 	}
 	if err := writeReports(
@@ -226,7 +226,7 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 		}},
 		reportFile{r.f.junit, report.JUnit},
 		reportFile{r.f.html, func(w io.Writer) error {
-			return replayPage(w, source, page, report, comparison)
+			return replayPage(w, source, page, report, comparison, headline)
 		}},
 	); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 			if s.comparison == nil || s.comparison.Equal {
 				continue
 			}
-			if err := sidebyside.Text(r.stdout, s.source, s.replayed, s.comparison, sidebyside.TextOptions{}); err != nil {
+			if err := sidebyside.Text(r.stdout, s.source, s.replayed, s.comparison, sidebyside.TextOptions{Headline: s.headline}); err != nil {
 				return err
 			}
 		}

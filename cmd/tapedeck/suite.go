@@ -378,7 +378,7 @@ func (f *suiteRunFlags) page(c *suite.Case, of outcomeOf) error {
 	if of.tape != nil {
 		replayed = sidebyside.Of(of.report.ReplayRunID, of.tape)
 	}
-	if err := replayPage(&b, sidebyside.Of(filepath.Join(c.Dir, tape.TapeFile), c.Tape), replayed, of.report, of.report.Comparison); err != nil {
+	if err := replayPage(&b, sidebyside.Of(filepath.Join(c.Dir, tape.TapeFile), c.Tape), replayed, of.report, of.report.Comparison, of.report.Headline); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(f.pages, c.Name+".html"), b.Bytes(), 0o600)

@@ -45,10 +45,11 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		{"Process running with session ID 57493", "Process running with session ID 121", "id", 1},
 		{"see req_011CTq8xYz3Ab9", "see req_017Kx0aaB1Cd2E", "id", 1},
 		{"01a21dcb-6d2f-7751-8467-7efaad7dec7c", "01a21dcb-6d2f-7751-8467-7f01d37f390e", "uuid", 1},
+		{"token count: 49\nkey [REDACTED:email:abc]", "token count: 73\nkey [REDACTED:email:abc]", "size of a redacted text", 1},
 		{"3 passed in 0.12s", "3 passed in 0.09s", "duration", 1},
 		{"real\t0m0.003s", "real\t0m1.250s", "duration", 1},
 		{"<main.Foo object at 0x7f3a10c9e2d0>", "<main.Foo object at 0x7f3b20c9e2d0>", "address", 1},
-		{"Original token count: 49\nkey [REDACTED:x:abc]", "Original token count: 71\nkey [REDACTED:x:abc]", "token count", 1},
+		{"Original token count: 49\nkey [REDACTED:x:abc]", "Original token count: 71\nkey [REDACTED:x:abc]", "size of a redacted text", 1},
 		{"Recent commits:\n0395201 init", "Recent commits:\na5468cc init", "commit", 1},
 		{"commit f1d2d2f924e986ac86fdf7b36c94bcdf32beec15", "commit e242ed3bffccdf271b7fbaf34ed72d089537b42f", "commit", 1},
 		{"[main (root-commit) 0395201] init", "[main (root-commit) 77e0d2c] init", "commit", 1},
@@ -61,10 +62,10 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		}
 	}
 	for recorded, live := range map[string]string{
-		"version 1.2.3": "version 1.2.4", "line 12": "line 13", "2024-01-01": "2024-01-02", "on 2026-11-27": "on 2026/11/28", "timeout 30 s": "timeout 60 s",
+		"version 1.2.3": "version 1.2.4", "line 12": "line 13", "2024-01-01": "2024-01-02", "on 2026-11-27": "on 2026/11/28", "timeout 30 s": "timeout 60 s", "token count: 49": "token count: 73", "49 lines of [REDACTED:email:abc]": "73 lines of [REDACTED:email:abc]",
 		"1500000000": "1600000000", "cafebabe": "deadbeef", "/tmp/out/a": "/tmp/in/a", "2026-13-45": "2026-13-46",
 		"/tmp/report-final": "/tmp/report-draft", "call_0123456789abcd": "toolu_0123456789ab",
-		"1048576 notes.txt": "1048577 notes.txt", "token count: 49": "token count: 71", "key sk1_0123456789abcd": "key sk1_0123456789abce", "aGVsbG8gd29ybGQgMTIzNDU2": "aGVsbG8gd29ybGQgMTIzNDU3",
+		"1048576 notes.txt": "1048577 notes.txt", "key sk1_0123456789abcd": "key sk1_0123456789abce", "aGVsbG8gd29ybGQgMTIzNDU2": "aGVsbG8gd29ybGQgMTIzNDU3",
 	} {
 		if text, pairs := v.Text(Output, nil, nil, recorded, live); text == recorded {
 			t.Errorf("%q is taken for %q: %+v", live, recorded, pairs)

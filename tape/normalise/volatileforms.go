@@ -25,6 +25,8 @@ type volatileForm struct {
 	when func(string) (time.Time, bool)
 	// holds says more about a value than the expression; nil: nothing.
 	holds func(string) bool
+	// beside is what the text must hold too.
+	beside string
 	// alike says which value may stand for which; nil: any of the form.
 	alike func(a, b string) bool
 }
@@ -35,7 +37,6 @@ const (
 	formDuration = "duration"
 	formHex      = "hex id"
 	formID       = "id"
-	formSize     = "token count"
 )
 
 const (
@@ -64,7 +65,8 @@ var volatileForms = []*volatileForm{
 	{name: formDuration, meaning: "how long something took, in a result: `Wall time: 0.01 seconds`, `took 35 ms`, `in 0.12s`, `real 0m0.003s`", measured: true, find: regexp.MustCompile(
 		`(?i:\b(?:wall[ _]?time|elapsed(?: time)?|took|duration|finished in|done in|completed in|ran in|time taken|real|user|sys)\b["']?[ :=\t]{1,8}["'(]?)(\d{1,9}(?:\.\d{1,9})?(?:m\d{1,2}\.\d{1,9}s| ?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b)?)` +
 			`|\bin (\d{1,6}\.\d{1,9} ?(?:ns|µs|us|ms|s|secs?|seconds?)\b)|\((\d{1,9}(?:\.\d{1,9})? ?ms)\)`)},
-	{name: formSize, meaning: "behind `token count`, in a result of which one side has tokens in place of secrets", measured: true, find: regexp.MustCompile(`(?i:\btoken count: )(\d{1,9})\b`)},
+	{name: "size of a redacted text", meaning: "a count of tokens, characters or bytes, in a text that holds tokens of a redaction: `token count: 49`", measured: true, beside: "[REDACTED", find: regexp.MustCompile(
+		`(?i:\b(?:token|char|character|byte)s?[ _]count\b["']?[ :=]{1,3})(\d{1,12})\b|\b(\d{1,12}) (?i:tokens|chars|characters|bytes)\b`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
 	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit, and behind `req_`, `msg_`, `call_` and the like; where the environment is described also 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
 		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
@@ -138,6 +140,9 @@ func lineAtoms(found []atom, text string, from, to int) []atom {
 	}
 	first := len(found)
 	for _, f := range volatileForms {
+		if f.beside != "" && !strings.Contains(text, f.beside) {
+			continue
+		}
 		for _, m := range f.find.FindAllStringSubmatchIndex(line, maxAtoms) {
 			a := atom{form: f, from: from + m[0], to: from + m[1]}
 			for g := 2; g < len(m); g += 2 {

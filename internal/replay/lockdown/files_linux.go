@@ -55,7 +55,7 @@ func (f *Files) mount() (err error) {
 		err = errors.Join(err, hold(c.From))
 	}
 	for _, o := range f.Overlays {
-		err = errors.Join(err, hold(o.Upper), hold(o.Work)) // they may lie in a folder that is laid over before
+		err = errors.Join(err, hold(o.Dir), hold(o.Upper), hold(o.Work)) // they may lie in a folder that is laid over before
 		for _, point := range points {
 			if below(point, o.Dir) {
 				_ = hold(point) // one that cannot be opened cannot be seen either
@@ -66,7 +66,7 @@ func (f *Files) mount() (err error) {
 		return err
 	}
 	for _, o := range f.Overlays {
-		options := fmt.Sprintf("lowerdir=%s,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,userxattr", escaped(o.Dir), held[o.Upper], held[o.Work])
+		options := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,userxattr", held[o.Dir], held[o.Upper], held[o.Work])
 		if err := unix.Mount("overlay", o.Dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 			return &fs.PathError{Op: "lay over", Path: o.Dir, Err: err}
 		}
@@ -119,11 +119,6 @@ func writable(path string) error {
 		return &fs.PathError{Op: "open to writing", Path: path, Err: err}
 	}
 	return nil
-}
-
-// escaped is a path within the options of an overlay.
-func escaped(path string) string {
-	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
 }
 
 // mountPoints are the places at which something is mounted, those above first.

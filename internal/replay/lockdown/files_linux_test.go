@@ -17,7 +17,7 @@ import (
 func ownFilesFor(t *testing.T) (dir string, files *Files) {
 	t.Helper()
 	dir = openDir(t)
-	for _, name := range []string{"home/.agent", "home/ws", "copy", "upper", "work", "home/upper2", "home/work2", "mine", "other", "second"} {
+	for _, name := range []string{"home/.agent", "home/ws", "copy", "upper", "work", "home/upper2", "home/work2", "mine", "other", "second", "home/in,ner", "upper3", "work3"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func ownFilesFor(t *testing.T) (dir string, files *Files) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return dir, &Files{
 		Copies:   []Copy{{From: in("copy"), At: in("home/ws")}, {From: in("copy"), At: in("home/new/place")}},
-		Overlays: []Overlay{{Dir: in("home"), Upper: in("upper"), Work: in("work")}, {Dir: in("second"), Upper: in("home/upper2"), Work: in("home/work2")}},
+		Overlays: []Overlay{{Dir: in("home"), Upper: in("upper"), Work: in("work")}, {Dir: in("second"), Upper: in("home/upper2"), Work: in("home/work2")}, {Dir: in("home/in,ner"), Upper: in("upper3"), Work: in("work3")}},
 		Open:     []string{in("mine")},
 	}
 }
@@ -43,7 +43,7 @@ func TestACommandWritesIntoCopiesAlone(t *testing.T) {
 	dir, files := ownFilesFor(t)
 	var stdout, stderr bytes.Buffer
 	script := `cd "$1/home/ws" && cat a && echo changed >a && cat ../.agent/settings && echo mine >../.agent/settings && rm ../.agent/settings && echo new >../.agent/new &&
-		echo x >"$1/mine/x" && cat ../new/place/a && echo x >/dev/shm/x && echo x >/dev/null && echo two >"$1/second/two" && cat /proc/self/comm
+		echo x >"$1/mine/x" && cat ../new/place/a && echo x >/dev/shm/x && echo x >/dev/null && echo two >"$1/second/two" && echo three >"$1/home/in,ner/three" && cat /proc/self/comm
 		for f in "$1/other/o" "$1/other/n" /etc/x /tmp/x "$1/home/../y"; do (echo x >"$f") 2>/dev/null && echo "wrote $f"; done; true`
 	code, e, _ := seenInCage(t, &stdout, &stderr, files, []string{"sh", "-c", script, "sh", dir})
 	if code != 0 || stdout.String() != "copyrealchanged\ncat\n" {
@@ -52,7 +52,7 @@ func TestACommandWritesIntoCopiesAlone(t *testing.T) {
 	if !slices.Contains(e.Held, "files of its own, all others read-only") {
 		t.Errorf("%+v", e)
 	}
-	for name, want := range map[string]string{"home/.agent/settings": "real", "home/ws/a": "real", "copy/a": "changed\n", "other/o": "real", "upper/.agent/new": "new\n", "mine/x": "x\n", "home/upper2/two": "two\n"} {
+	for name, want := range map[string]string{"home/.agent/settings": "real", "home/ws/a": "real", "copy/a": "changed\n", "other/o": "real", "upper/.agent/new": "new\n", "mine/x": "x\n", "home/upper2/two": "two\n", "upper3/three": "three\n"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); string(text) != want {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
@@ -95,9 +95,6 @@ func TestWithoutItsFilesNothingRuns(t *testing.T) {
 
 func TestPlacesAreReadAsTheKernelWritesThem(t *testing.T) {
 	if got := octal(`/a\040b\134c\0`); got != `/a b\c\0` {
-		t.Errorf("%q", got)
-	}
-	if got := escaped(`/a:b,c\d`); got != `/a\:b\,c\\d` {
 		t.Errorf("%q", got)
 	}
 	points, err := mountPoints()

@@ -185,7 +185,7 @@ func seenInCage(t *testing.T, stdout, stderr io.Writer, files *Files, argv []str
 }
 
 // probes are what the test binary does as a command. Each returns what came of every try, by name.
-var probes = map[string]func() map[string]string{"ways": waysOut, "needs": needs, "sight": sight, "nest": nest, "nested": nested}
+var probes = map[string]func() map[string]string{"ways": waysOut, "needs": needs, "sight": sight, "nest": nest, "nested": nested, "again": again, "nothing": func() map[string]string { return nil }}
 
 // name is how a failure is compared: the name of its number, "" for none.
 func name(err error) string {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -243,7 +244,12 @@ func program(pid int, path, argv uint64, base string) (string, []string) {
 	if err != nil {
 		return "a program whose name cannot be read", nil
 	}
-	switch place := "/proc/" + strconv.Itoa(pid) + "/" + base; {
+	own := "/proc/" + strconv.Itoa(pid) + "/"
+	switch place := own + base; {
+	case strings.HasPrefix(name, "/proc/self/"): // a program that starts itself
+		if to, err := os.Readlink(own + strings.TrimPrefix(name, "/proc/self/")); err == nil {
+			name = to
+		}
 	case name == "":
 		if to, err := os.Readlink(place); err == nil {
 			name = to

@@ -5,6 +5,7 @@ package lockdown
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,30 @@ func TestWhatACommandStartsIsSeen(t *testing.T) {
 	if total != seen.Started || len(seen.Connects) != 0 {
 		t.Errorf("%+v", seen)
 	}
+}
+
+// A program that starts itself by the link of /proc is named.
+func TestAProgramThatStartsItselfIsNamed(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, seen := seenInCage(t, io.Discard, io.Discard, nil, []string{own}, probeVariable+"=again")
+	n := 0
+	for _, p := range seen.Programs {
+		if p.Path == own {
+			n += p.Count
+		}
+	}
+	if n != 2 {
+		t.Errorf("%+v", seen)
+	}
+}
+
+func again() map[string]string {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{probeVariable + "=nothing"}
+	return map[string]string{"again": name(cmd.Run())}
 }
 
 // What a program asks for beyond the loopback is seen, though it uses no proxy.

@@ -103,6 +103,14 @@ func (h *Handler) AskedBy(name, tool, argsHash string) *tape.Tape {
 	return nil
 }
 
+// Shown is Session.Shown of a named session.
+func (h *Handler) Shown(name string) map[string]Shown {
+	if s := h.session(name); s != nil {
+		return s.Shown()
+	}
+	return nil
+}
+
 func (h *Handler) session(name string) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,6 +6,7 @@ package modelstub
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -60,7 +61,7 @@ func (r *reply) items() []object {
 		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
 	}
 	for _, c := range r.calls() {
-		if c.Args.Kind() == exactjson.String && !r.offersFunction(c.Name) { // of a tool that takes a text, such as apply_patch
+		if r.custom(&c) {
 			list = append(list, object{"type": "custom_tool_call", "id": own("ctc_"), "call_id": c.ID, "name": c.Name, "input": c.Args.Str(), "status": "completed"})
 			continue
 		}
@@ -69,11 +70,17 @@ func (r *reply) items() []object {
 	return list
 }
 
-// offersFunction reports that a tool is offered as a function, which takes JSON.
-func (r *reply) offersFunction(name string) bool {
-	return slices.ContainsFunc(r.body.Get("tools").Members(), func(m exactjson.Member) bool {
-		return m.Value.Get("type").Str() == "function" && m.Value.Get("name").Str() == name
-	})
+// custom reports a call that takes a text and no JSON: of a tool that is offered as such, or of one that is not offered, by what it was asked.
+func (r *reply) custom(c *tape.Part) bool {
+	if c.Args.Kind() != exactjson.String {
+		return false
+	}
+	for i := range r.body.Get("tools").Len() {
+		if of := r.body.Get("tools").At(i); of.Get("name").Str() == c.Name {
+			return of.Get("type").Str() == "custom"
+		}
+	}
+	return !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
 }
 
 func outputText(text string) object {
@@ -152,14 +159,6 @@ func responseEvents(r *reply) (list []event) {
 			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
 		default: // a tool of the provider
 			add("output_item.added", object{"output_index": i, "item": begun})
-		case "function_call":
-			begun["arguments"], begun["status"] = "", "in_progress"
-			add("output_item.added", object{"output_index": i, "item": begun})
-			arguments, _ := item["arguments"].(string)
-			for _, piece := range r.pieces(arguments) {
-				add("function_call_arguments.delta", at(object{"delta": piece}))
-			}
-			add("function_call_arguments.done", at(object{"arguments": arguments, "name": item["name"]}))
 		case "custom_tool_call":
 			begun["input"], begun["status"] = "", "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})
@@ -168,6 +167,14 @@ func responseEvents(r *reply) (list []event) {
 				add("custom_tool_call_input.delta", at(object{"delta": piece}))
 			}
 			add("custom_tool_call_input.done", at(object{"input": input}))
+		case "function_call":
+			begun["arguments"], begun["status"] = "", "in_progress"
+			add("output_item.added", object{"output_index": i, "item": begun})
+			arguments, _ := item["arguments"].(string)
+			for _, piece := range r.pieces(arguments) {
+				add("function_call_arguments.delta", at(object{"delta": piece}))
+			}
+			add("function_call_arguments.done", at(object{"arguments": arguments, "name": item["name"]}))
 		}
 		add("output_item.done", object{"output_index": i, "item": item})
 	}

@@ -208,3 +208,16 @@ func TestRequestsOfWhatIsNewAloneAreAccumulated(t *testing.T) {
 		t.Errorf("event %d, %s %v %+v", a.Seq(), a.Outcome, a.Labels, a.Nearest)
 	}
 }
+
+// A request that is not served is evidence of what tools returned; one that is served has a record of its own.
+func TestWhatARequestThatIsNotServedShowsIsKept(t *testing.T) {
+	s := New(news(true), Options{}).NewSession()
+	second := asks("m", []string{"a"})
+	second.Messages = append([]tape.Message{{Role: tape.RoleSystem, Parts: []tape.Part{{Type: tape.PartText, Text: "Be brief."}}}}, second.Messages...)
+	if a := s.Answer(second); !a.Outcome.Served() || len(s.Shown()) != 0 {
+		t.Errorf("%s, %v", a.Outcome, s.Shown())
+	}
+	if a := s.Answer(asks("m", []string{"a"}, []string{"b"})); a.Outcome.Served() || s.Shown()["b"].Result.Str() != "done" || s.Shown()["b"].Tool != "t" {
+		t.Errorf("%s, %v", a.Outcome, s.Shown())
+	}
+}

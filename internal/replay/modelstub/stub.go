@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
@@ -220,6 +221,7 @@ type Session struct {
 	mu       sync.Mutex
 	used     []bool
 	served   []int               // turns, in the order in which they were served
+	shown    map[string]Shown    // by id of a call: what requests that were not served showed of its result
 	asked    map[askedCall][]int // calls that were served and not yet made → the tapes of the turns, where there are several
 	calls    []*Call
 	previous map[string][]tape.Message // by id of an answer: the conversation that it ended
@@ -233,7 +235,7 @@ func (s *Stub) NewSession() *Session {
 	if names == nil {
 		names = &normalise.Renaming{}
 	}
-	return &Session{stub: s, used: make([]bool, len(s.turns)), asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names}
+	return &Session{stub: s, used: make([]bool, len(s.turns)), shown: map[string]Shown{}, asked: map[askedCall][]int{}, previous: map[string][]tape.Message{}, names: names}
 }
 
 // Answer answers a request and counts it.
@@ -308,6 +310,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		}
 	}
 	if len(fits) == 0 {
+		s.see(live)
 		if s.beyond() {
 			return Answer{Outcome: Live}
 		}
@@ -465,6 +468,34 @@ func (s *Session) serve(r *Request, c candidate) Answer {
 		}
 	}
 	return a
+}
+
+// Shown is what a request showed of the result of a tool call.
+type Shown struct {
+	Tool    string
+	Result  exactjson.Value
+	IsError bool
+}
+
+// maxShown bounds how many results a session keeps.
+const maxShown = 1024
+
+// see keeps the results that a request shows which is not served: no record may hold them.
+func (s *Session) see(live *conversation) {
+	for _, e := range live.entries {
+		for _, c := range e.calls {
+			if _, known := s.shown[c.id]; c.answered && c.id != "" && !known && len(s.shown) < maxShown {
+				s.shown[c.id] = Shown{c.name, c.result, c.isError}
+			}
+		}
+	}
+}
+
+// Shown are the results of tool calls, by their ids, in requests that were not served.
+func (s *Session) Shown() map[string]Shown {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.shown)
 }
 
 // askedCall is a tool and the digest of arguments.

@@ -96,7 +96,7 @@ func (w *Workspace) plan(open []string) error {
 	}
 	over := func(dir string) error {
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || real == "/" || slices.ContainsFunc(w.uppers, func(u upper) bool { return real == u.dir || inside(real, u.dir) }) {
+		if err != nil || real == "/" || slices.ContainsFunc(w.uppers, func(u upper) bool { return real == u.dir }) {
 			return nil //nolint:nilerr // what is not there needs nothing
 		}
 		place := filepath.Join(w.scratch, fmt.Sprintf("over-%d", len(w.uppers)))
@@ -121,7 +121,7 @@ func (w *Workspace) plan(open []string) error {
 			places = append(places, w.home)
 		}
 	}
-	// one that lies in another is changed with that one
+	// one that lies in another is laid over after that one, so that nothing on the way to it has to be
 	slices.SortStableFunc(places, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
 	for _, dir := range places {
 		if err := over(dir); err != nil {
@@ -135,6 +135,9 @@ func (w *Workspace) plan(open []string) error {
 		}
 		if parent == "/" {
 			return fmt.Errorf("the recorded workspace was at %s, and no folder above it is here; an empty folder there would do", w.At)
+		}
+		if slices.ContainsFunc(w.uppers, func(u upper) bool { return parent == u.dir || inside(parent, u.dir) }) {
+			return nil
 		}
 		return over(parent)
 	}

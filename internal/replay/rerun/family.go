@@ -17,6 +17,7 @@ import (
 // OfRun is what is known of the replay of one run of a family.
 type OfRun struct {
 	Verdict    Verdict         `json:"verdict"`
+	Headline   string          `json:"headline,omitempty"`
 	Source     string          `json:"source"`             // run id
 	Replayed   string          `json:"replayed,omitempty"` // run id
 	Checks     []Check         `json:"checks"`
@@ -102,6 +103,7 @@ func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(recorded,
 	for i, source := range recorded {
 		one := Report{Policies: r.Policies, Source: source.Run.RunID}
 		run := OfRun{Source: source.Run.RunID, Tools: []ToolCall{}, Tolerated: p.Tolerated[i], Comparison: p.Comparisons[i]}
+		run.Headline = headline(r.Model.Calls, run.Source, run.Comparison)
 		t := p.Replayed[i]
 		one.check("a replay of the run came", t != nil, "")
 		if t != nil {

@@ -46,6 +46,7 @@ type Check struct {
 type Report struct {
 	Verdict     Verdict          `json:"verdict"`
 	ReplayRunID string           `json:"replay_run_id"`
+	Headline    string           `json:"headline,omitempty"` // where it left the recording, by the first model call that was not served
 	Source      string           `json:"source"`             // run id
 	Replayed    string           `json:"replayed,omitempty"` // run id
 	URL         string           `json:"url,omitempty"`      // of its tape, where it is kept
@@ -89,6 +90,13 @@ func (r *Report) check(name string, ok bool, format string, args ...any) {
 // was asked for.
 func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	r.Checks = nil
+	if len(r.Runs) == 0 {
+		of := ""
+		if len(r.Served) > 0 {
+			of = source.Run.RunID
+		}
+		r.Headline = headline(r.Model.Calls, of, r.Comparison)
+	}
 	came := replayed != nil || r.Beside > 0
 	done := came && !r.Exit.TimedOut
 	lost := r.Model.Missed // what was asked for and is not recorded
@@ -114,24 +122,10 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	if came && replayed == nil {
 		r.check("a replay of the run came", false, "it did not; %d of the others that its command made did", r.Beside)
 	}
-	missed, failed := "", ""
+	missed, failed := r.missed(), ""
 	for _, c := range r.Model.Calls {
-		if c.Outcome == modelstub.Live {
-			if c.Reason != "" {
-				failed += fmt.Sprintf("; call %d: %s", c.Call, c.Reason)
-			}
-			continue
-		}
-		if !c.Outcome.Served() {
-			missed += fmt.Sprintf("; call %d: %s", c.Call, c.Outcome)
-			if d := c.Nearest; d != nil {
-				missed += fmt.Sprintf(", differs from %s at %s", eventIn(d.Run, d.Seq), d.Place)
-			}
-			if c.Reason != "" {
-				missed += ", " + c.Reason
-			}
-		} else if c.Outcome == modelstub.StoodIn {
-			missed += fmt.Sprintf("; call %d: the answer of %s is not recorded, a text stood in", c.Call, eventIn(c.Run, c.Seq))
+		if c.Outcome == modelstub.Live && c.Reason != "" {
+			failed += fmt.Sprintf("; call %d: %s", c.Call, c.Reason)
 		}
 	}
 	asked := len(r.Model.Calls) - r.Model.Live
@@ -224,6 +218,9 @@ var verdictText = map[Verdict]string{AsRecorded: "as recorded", Diverged: "diver
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replay %s of %s: %s\n", r.ReplayRunID, deck.ShortID(r.Source), verdictText[r.Verdict])
+	if r.Headline != "" && r.Comparison == nil { // else it stands above both runs
+		fmt.Fprintf(&b, "  %s\n", r.Headline)
+	}
 	writeChecks(&b, r.Checks)
 	for _, line := range r.Notes() {
 		fmt.Fprintf(&b, "  %s\n", line)
@@ -382,6 +379,48 @@ func (r *Report) Notes() (list []string) {
 	return list
 }
 
+// missed says what became of the model calls that did not get what was recorded. Those that follow each other and are the same, as a program that tries again
+// makes them, are one.
+func (r *Report) missed() (text string) {
+	type miss struct {
+		first, last int
+		what        string
+	}
+	var list []miss
+	for _, c := range r.Model.Calls {
+		what := ""
+		switch {
+		case c.Outcome == modelstub.Live:
+			continue
+		case c.Outcome == modelstub.StoodIn:
+			what = fmt.Sprintf("the answer of %s is not recorded, a text stood in", eventIn(c.Run, c.Seq))
+		case c.Outcome.Served():
+			continue
+		default:
+			what = string(c.Outcome)
+			if d := c.Nearest; d != nil {
+				what += fmt.Sprintf(", differs from %s at %s", eventIn(d.Run, d.Seq), d.Place)
+			}
+			if c.Reason != "" {
+				what += ", " + c.Reason
+			}
+		}
+		if n := len(list); n > 0 && list[n-1].what == what && list[n-1].last == c.Call-1 {
+			list[n-1].last = c.Call
+		} else {
+			list = append(list, miss{c.Call, c.Call, what})
+		}
+	}
+	for _, m := range list {
+		if m.first == m.last {
+			text += fmt.Sprintf("; call %d: %s", m.first, m.what)
+		} else {
+			text += fmt.Sprintf("; calls %d to %d: %s", m.first, m.last, m.what)
+		}
+	}
+	return text
+}
+
 // eventIn names a recorded event, with its run where several are served.
 func eventIn(run string, seq int) string {
 	if run == "" {
@@ -425,7 +464,11 @@ func labelNames(labels []modelstub.Label) (list []string) {
 // Markdown writes the report for a pull request.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Replay: %s\n\n`%s` of `%s`\n\n| | check | |\n|---|---|---|\n", verdictText[r.Verdict], r.ReplayRunID, r.Source)
+	fmt.Fprintf(&b, "## Replay: %s\n\n`%s` of `%s`\n\n", verdictText[r.Verdict], r.ReplayRunID, r.Source)
+	if r.Headline != "" {
+		fmt.Fprintf(&b, "%s\n\n", cell.Replace(r.Headline))
+	}
+	b.WriteString("| | check | |\n|---|---|---|\n")
 	rows(&b, r.Checks)
 	for i, line := range r.Notes() {
 		if i == 0 {

@@ -64,10 +64,11 @@ func Template(name, text string) *template.Template {
 
 // Verdict is what a replay is said of, above the two runs.
 type Verdict struct {
-	Text   string
-	Good   bool
-	Checks []Check
-	Notes  []string // whatever else is to be known
+	Text     string
+	Good     bool
+	Checks   []Check
+	Notes    []string // whatever else is to be known
+	Headline string   // in the place of the sentence that says where the runs part
 }
 
 // Check is one thing that had to hold.
@@ -158,6 +159,9 @@ func Fragment(a, b Tape, r *compare.Result) (template.HTML, error) {
 func viewOf(a, b Tape, r *compare.Result, verdict *Verdict) view {
 	c := comparedRuns{a, b}
 	sentence := clean(Sentence(a, b, r))
+	if verdict != nil && verdict.Headline != "" {
+		sentence = clean(say(verdict.Headline))
+	}
 	v := view{
 		Head: NewHead(sentence.String()), Verdict: verdict, Sentence: sentence, Counts: counts(r),
 		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),

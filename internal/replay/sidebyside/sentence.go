@@ -267,11 +267,14 @@ func (c comparedRuns) failed(s *compare.Step, all []compare.Difference) Phrase {
 		switch {
 		case d.Field == compare.FieldFailed:
 			both = false
+			side, of, seq := "A", c.a, s.A.Seq
 			if d.B != nil && d.B.True() {
-				call = say(call, " failed in B only")
-			} else {
-				call = say(call, " failed in A only")
+				side, of, seq = "B", c.b, s.B.Seq
 			}
+			if tape.Unanswered(of.event(seq)) {
+				return say(call, " was not answered in ", side)
+			}
+			call = say(call, " failed in ", side, " only")
 		case d.Field == compare.FieldError && d.Path == "$.type":
 		case d.Field == compare.FieldError:
 			a, b = cmp.Or(a, message(d.A)), cmp.Or(b, message(d.B))

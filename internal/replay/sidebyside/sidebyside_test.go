@@ -256,6 +256,9 @@ func TestASentenceSaysWhereTheRunsPart(t *testing.T) {
 		{compare.Results, func(t *tape.Tape) {
 			t.Events[1].Status, t.Events[1].Error = tape.EventError, &tape.Error{Type: "ValueError", Message: "no digits"}
 		}, "The runs part at event 2: `calculate` failed in B only: ValueError: no digits."},
+		{compare.Results, func(t *tape.Tape) {
+			t.Events[1].Status, t.Events[1].Result = tape.EventError, exactjson.Value{}
+		}, "The runs part at event 2: `calculate` was not answered in B."},
 		{compare.Results, func(t *tape.Tape) { t.Events = t.Events[:2] }, "The runs part at event 3 of A: only A asks the model `m-1`."},
 		{compare.Results, func(t *tape.Tape) { t.Run.Status = tape.StatusError }, "The runs take the same steps; A ends with ok, B with error."},
 		{compare.Results, func(t *tape.Tape) {

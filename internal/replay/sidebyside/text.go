@@ -23,6 +23,8 @@ type TextOptions struct {
 	Width int  // cells of a line; 0 means 100
 	Full  bool // every step and whole values
 	Color bool // ANSI colours
+	// Headline stands in the place of the sentence that says where the runs part; "" for that.
+	Headline string
 }
 
 // maxSteps is how many divergent steps are written unless Full; maxNote how long a note or the sentence may be.
@@ -93,7 +95,7 @@ func Text(w io.Writer, a, b Tape, r *compare.Result, o TextOptions) error {
 
 // head says how the runs part, what they were asked and how they ended, and which they are.
 func (t *textWriter) head(a, b Tape, r *compare.Result) {
-	sentence := timeline.Short(Sentence(a, b, r).String(), maxNote)
+	sentence := timeline.Short(cmp.Or(t.o.Headline, Sentence(a, b, r).String()), maxNote)
 	_, _ = t.w.WriteString(timeline.Paint(t.o.Color, timeline.Bold, sentence) + "\n\n")
 	if a.question() == b.question() {
 		t.line("Asked  %s", a.question())
