@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -64,7 +65,7 @@ func (c *call) readRequest(text []byte) error {
 	c.model = cmp.Or(c.model, body.Get("model").Str())
 	c.stream = c.stream || body.Get("stream").True()
 	c.previous = body.Get("previous_response_id").Str()
-	c.messages, c.system = decode.RequestMessages(body, tape.RoleUser)
+	c.messages, c.system = decode.RequestMessages(modelstub.Sent(c.api, body), tape.RoleUser)
 	c.tools = decode.ToolDefinitions(body.Get("tools"))
 	if more := body.Get("toolConfig").Get("tools"); len(c.tools) == 0 {
 		c.tools = decode.ToolDefinitions(more)
@@ -142,6 +143,17 @@ func (c *call) readAnswer(x *exchange) {
 
 // readResponse reads an answer as the provider gives it without a stream.
 func (c *call) readResponse(v exactjson.Value) {
+	message := v.Get("message")
+	member := func(name string, value exactjson.Value) exactjson.Member {
+		return exactjson.Member{Name: name, Value: value}
+	}
+	switch plan := message.Get("tool_plan"); {
+	case plan.Str() != "" && len(message.Get("content").Members()) == 0: // Cohere says so what it says before calls
+		v = exactjson.ObjectValue(append([]exactjson.Member{member("message", exactjson.ObjectValue(append([]exactjson.Member{member("content", plan)}, message.Members()...)...))}, v.Members()...)...)
+	case message.IsAbsent() && v.Get("response").Kind() == exactjson.String && v.Get("done").Kind() == exactjson.Bool: // Ollama's generate
+		said := exactjson.ObjectValue(member("role", exactjson.StringValue("assistant")), member("content", v.Get("response")), member("reasoning_content", v.Get("thinking")))
+		v = exactjson.ObjectValue(append([]exactjson.Member{member("message", said)}, v.Members()...)...)
+	}
 	c.answer = decode.OneTurn(decode.OutputMessages(v, 0))
 	c.id = v.First("id", "responseId", "response_id").Str()
 	c.byModel = v.First("model", "modelVersion").Str()
@@ -162,6 +174,9 @@ func (c *call) readResponse(v exactjson.Value) {
 		}
 	}
 	c.usage = decode.Usage(v.First("usage", "usageMetadata"))
+	if counts := v.Get("usage").Get("tokens"); counts.Kind() == exactjson.Object { // Cohere
+		c.usage = decode.Usage(counts)
+	}
 	if n, ok := decode.CountOf(v.Get("prompt_eval_count")); ok && c.usage.InputTokens == nil { // Ollama
 		c.usage.InputTokens = &n
 	}

@@ -136,12 +136,16 @@ func (c *call) provider() string {
 		}
 	}
 	switch {
+	case strings.Contains(c.api, "bedrock"):
+		return "aws.bedrock"
+	case strings.HasSuffix(c.api, "vertex"):
+		return "gcp.vertex_ai"
+	case strings.HasPrefix(c.api, "mistral"):
+		return "mistral_ai"
 	case strings.HasPrefix(c.api, "anthropic"):
 		return "anthropic"
 	case strings.HasPrefix(c.api, "gemini"):
 		return "gcp.gemini"
-	case strings.HasPrefix(c.api, "bedrock"):
-		return "aws.bedrock"
 	case strings.HasPrefix(c.api, "openai"):
 		return "openai"
 	}

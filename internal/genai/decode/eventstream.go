@@ -52,7 +52,10 @@ func JoinEvents(events []exactjson.Value) (response exactjson.Value, ended, ok b
 		case event.Get("messageStart").Kind() == exactjson.Object:
 			response = converseStream(events)
 			return response, response.Get("stopReason").Str() != "", true
-		case event.Get("done").Kind() == exactjson.Bool && event.Get("message").Kind() == exactjson.Object:
+		case kind == "message-start" && event.Get("delta").Get("message").Kind() == exactjson.Object:
+			response = cohereStream(events)
+			return response, response.Get("finish_reason").Str() != "", true
+		case event.Get("done").Kind() == exactjson.Bool && (event.Get("message").Kind() == exactjson.Object || event.Get("response").Kind() == exactjson.String):
 			response = ollamaStream(events)
 			return response, response.Get("done").True(), true
 		}
@@ -221,6 +224,9 @@ func ollamaStream(events []exactjson.Value) exactjson.Value {
 	last := exactjson.Value{}
 	for _, event := range events {
 		m := event.Get("message")
+		if m.IsAbsent() { // of its generate
+			m = exactjson.ObjectValue(member("content", event.Get("response")), member("thinking", event.Get("thinking")))
+		}
 		said.WriteString(m.Get("content").Str())
 		reasoned.WriteString(m.Get("thinking").Str())
 		for _, c := range m.Get("tool_calls").Members() {
@@ -236,6 +242,51 @@ func ollamaStream(events []exactjson.Value) exactjson.Value {
 		message = append(message, member("tool_calls", exactjson.ArrayValue(calls...)))
 	}
 	return with(last, member("message", exactjson.ObjectValue(message...)))
+}
+
+// cohereStream joins the pieces of Cohere's chat: of what it plans, says and calls.
+func cohereStream(events []exactjson.Value) exactjson.Value {
+	var plan, said, thought strings.Builder
+	calls := map[string]*pieces{}
+	var order []string
+	set := []exactjson.Member{}
+	for _, event := range events {
+		delta := event.Get("delta")
+		m := delta.Get("message")
+		plan.WriteString(m.Get("tool_plan").Str())
+		said.WriteString(m.Get("content").Get("text").Str())
+		thought.WriteString(m.Get("content").Get("thinking").Str())
+		at, call := event.Get("index").Text(), m.Get("tool_calls")
+		switch event.Get("type").Str() {
+		case "message-start":
+			set = append(set, member("id", event.Get("id")))
+		case "tool-call-start":
+			if calls[at] == nil {
+				calls[at] = &pieces{first: call}
+				order = append(order, at)
+			}
+			fallthrough
+		case "tool-call-delta":
+			if c := calls[at]; c != nil {
+				c.WriteString(call.Get("function").Get("arguments").Str())
+			}
+		case "message-end":
+			set = append(set, member("finish_reason", delta.Get("finish_reason")), member("usage", delta.Get("usage")))
+		}
+	}
+	message := []exactjson.Member{textMember("role", "assistant"), textMember("content", plan.String()+said.String())}
+	if thought.Len() > 0 {
+		message = append(message, textMember("reasoning_content", thought.String()))
+	}
+	if len(order) > 0 {
+		var list []exactjson.Value
+		for _, at := range order {
+			c := calls[at]
+			list = append(list, with(c.first, member("function", with(c.first.Get("function"), textMember("arguments", c.String())))))
+		}
+		message = append(message, member("tool_calls", exactjson.ArrayValue(list...)))
+	}
+	return exactjson.ObjectValue(append(set, member("message", exactjson.ObjectValue(message...)))...)
 }
 
 // anthropicStream joins the blocks of a message.

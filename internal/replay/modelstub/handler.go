@@ -132,6 +132,16 @@ func Protocol(r *http.Request) (api, model string, stream bool) {
 	return to.p.name, to.model, to.stream
 }
 
+// Sent is the body of a request in a protocol in the form that the readers of dialects know.
+func Sent(api string, body exactjson.Value) exactjson.Value {
+	for _, p := range []*protocol{cohereChat, mistralChat, bedrockConverse} {
+		if p.name == api {
+			return p.read(body)
+		}
+	}
+	return body
+}
+
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name, path := req.Header.Get(SessionHeader), req.URL.Path
