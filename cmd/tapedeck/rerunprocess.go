@@ -234,6 +234,9 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		folder = watchFolder(r.workDir)
 	} else {
 		defer func() { err = errors.Join(err, r.copy.Close()) }()
+		if rerun.Shut(r.f.shut) == rerun.ShutNamespace {
+			hooks.Allow = []string{preload.Every} // tools of versions that the hooks do not know run in the copy, as those of any other program
+		}
 	}
 	turns := [][]string{texts} // a server is asked one after the other
 	if !r.input.Server() {

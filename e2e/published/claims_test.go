@@ -61,9 +61,12 @@ type report struct {
 		Ran        int
 		AsRecorded int `json:"as_recorded"`
 	}
-	Comparison struct {
-		First *struct{ A, B *struct{ Seq int } }
-	}
+	Comparison comparison
+	Runs       []struct{ Comparison comparison } // of a command that makes several
+}
+
+type comparison struct {
+	First *struct{ A, B *struct{ Seq int } }
 }
 
 // failed are the checks that did not hold, as the report says them.
@@ -79,8 +82,14 @@ func (r report) failed() string {
 
 // places are the events of the recording at which the report sees a difference.
 func (r report) places() (seqs []int) {
-	if first := r.Comparison.First; first != nil && first.A != nil {
-		seqs = append(seqs, first.A.Seq)
+	all := []comparison{r.Comparison}
+	for _, run := range r.Runs {
+		all = append(all, run.Comparison)
+	}
+	for _, c := range all {
+		if c.First != nil && c.First.A != nil {
+			seqs = append(seqs, c.First.A.Seq)
+		}
 	}
 	for _, c := range r.Model.Calls {
 		if c.Nearest != nil {

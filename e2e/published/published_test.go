@@ -58,7 +58,7 @@ const question = "Bump VERSION in src/app.py to 2 and tell me how many lines not
 var workspaceFiles = map[string]string{
 	"notes.txt":  "Release notes\nThe deploy token is " + secrets[0] + " and must rotate.\ndb_password = \"" + secrets[1] + "\"\nAWS key " + secrets[2] + " owner " + secrets[3] + "\n",
 	"src/app.py": "VERSION = 1\n\n\ndef greet(name):\n    return f\"hello {name}, version {VERSION}\"\n",
-	"README.md":  "# demo project\n",
+	"README.md":  "# a demo project\n",
 }
 
 func readPrograms(t *testing.T, r *strings.Replacer) (all []program) {

@@ -41,6 +41,9 @@ type Config struct {
 	Freeze      *Freeze  // nil: the clock and the numbers of the system
 }
 
+// Every as the one framework of Config.Allow stands for all of them.
+const Every = "*"
+
 // Freeze is the clock of a recorded run, and what random numbers and UUIDs are made of.
 type Freeze struct {
 	Offset time.Duration // to add to the clock of the system

@@ -144,7 +144,7 @@ func TestUnknownVersionsAreRefused(t *testing.T) {
 				write(t, script, c.source)
 				args = []string{script}
 			}
-			for _, allow := range [][]string{nil, {c.allow}} {
+			for _, allow := range [][]string{nil, {c.allow}, {Every}} {
 				report := filepath.Join(t.TempDir(), "report")
 				cmd := exec.CommandContext(t.Context(), path, args...)
 				cmd.Env = Config{Dir: hooks, OracleURL: "http://127.0.0.1:1", Allow: allow, Report: report}.Environ(append(os.Environ(), "PYTHONPATH="+site))

@@ -69,7 +69,7 @@ function loaded(name, version, found) {
   else if (!found) problem = "its tools are not called as expected";
   if (!seen.has(name + version)) note({ framework: name, version, hooked: !problem, ...(problem ? { problem } : {}) });
   seen.add(name + version);
-  if (problem && !allow.has(name)) {
+  if (problem && !allow.has(name) && !allow.has("*")) {
     end(78, `the tools of ${name} ${version || "of an unknown version"} cannot be answered from the tape (${problem}); --allow-framework ${name} of tapedeck replay lets them run, outside of it TAPEDECK_PRELOAD_ALLOW=${name}`);
   }
   return !problem;

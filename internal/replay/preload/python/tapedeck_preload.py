@@ -601,7 +601,7 @@ def _hook(module):
         return
     _note(framework=name, version=version, hooked=False, problem=problem)
     allowed = {n.strip() for n in os.environ.get("TAPEDECK_PRELOAD_ALLOW", "").split(",")}
-    if name not in allowed:
+    if name not in allowed and "*" not in allowed:
         _end(EX_CONFIG, f"the tools of {name} {version or 'of an unknown version'} cannot be answered from the tape ({problem}); "
                         f"--allow-framework {name} of tapedeck replay lets them run, outside of it TAPEDECK_PRELOAD_ALLOW={name}")
 
