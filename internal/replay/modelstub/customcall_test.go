@@ -25,7 +25,7 @@ func TestACallThatTakesATextIsACustomOne(t *testing.T) {
 		"not offered":             {exactjson.StringValue(patch), `[]`, true},
 		"offered as a function":   {exactjson.StringValue(patch), `[{"type":"function","name":"apply_patch"}]`, false},
 		"broken arguments":        {exactjson.StringValue(` {"patch": "x`), `[]`, false},
-		"an object":               {exactjson.ObjectValue(exactjson.Member{Name: "input", Value: exactjson.StringValue(patch)}), `[{"type":"custom","name":"apply_patch"}]`, false},
+		"a text that is JSON":     {exactjson.ObjectValue(exactjson.Member{Name: "input", Value: exactjson.StringValue(patch)}), `[{"type":"custom","name":"apply_patch"}]`, true},
 		"a text like JSON, asked": {exactjson.StringValue(`{"x`), `[{"type":"custom","name":"apply_patch"}]`, true},
 	} {
 		body, err := exactjson.Parse(`{"tools":` + of.tools + `}`)

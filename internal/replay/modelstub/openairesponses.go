@@ -72,15 +72,12 @@ func (r *reply) items() []object {
 
 // custom reports the call of a custom tool, which takes a text: it is offered as one, or has a text that is no JSON for its arguments, as no function does.
 func (r *reply) custom(c tape.Part) bool {
-	if c.Args.Kind() != exactjson.String {
-		return false
-	}
 	for _, m := range r.body.Get("tools").Members() {
 		if m.Value.Get("name").Str() == c.Name {
 			return m.Value.Get("type").Str() == "custom"
 		}
 	}
-	return !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
+	return c.Args.Kind() == exactjson.String && !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
 }
 
 func outputText(text string) object {
