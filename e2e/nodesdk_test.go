@@ -69,7 +69,8 @@ func sdkVariables(url string) []string {
 		`RESULTS={"get_stock SKU-7":"{\"pieces\":42,\"place\":\"Bern\"}","get_stock SKU-8":"{\"pieces\":0,\"place\":\"nowhere\"}"}`}
 }
 
-// TestNodeSDKsReadTheModelStub lets the official SDKs for JavaScript read both turns of a run, whole and streamed.
+// TestNodeSDKsReadTheModelStub lets the official SDKs for JavaScript read both turns of a run, whole and
+// streamed.
 func TestNodeSDKsReadTheModelStub(t *testing.T) {
 	dir := nodeAgents(t, "node")
 	for _, sdk := range []string{"openai-chat", "openai-responses", "anthropic", "google"} {

@@ -12,8 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
-// Normal is the form in which recorded values and live ones are compared. Both sides go through it, and are compared once: verified tokens stand in place of what was redacted, what merely
-// carries a result is taken off, the rules are applied, volatile values have their recorded names, and white space counts as one space.
+// Normal is the form in which recorded values and live ones are compared. Both sides go through it, and are
+// compared once: verified tokens stand in place of what was redacted, what merely carries a result is taken
+// off, the rules are applied, volatile values have their recorded names, and white space counts as one space.
 type Normal struct {
 	Rules    *normalise.Rules
 	Verifier TokenVerifier       // nil: tokens stand for nothing
@@ -137,13 +138,15 @@ func (n *Normal) under(use Tolerance, c *Compared) Agreement {
 	return Agreement{Agrees: same, Cut: cut, Pairs: pairs, Recorded: r, Live: l}
 }
 
-// tokensIn reports that a value holds each token of another. SameAnswer takes a token for any words; with the key it is known what it stands for.
+// tokensIn reports that a value holds each token of another. SameAnswer takes a token for any words; with the
+// key it is known what it stands for.
 func tokensIn(v, of exactjson.Value) bool {
 	text := textOf(v)
 	return !slices.ContainsFunc(tokenForm.FindAllString(textOf(of), -1), func(token string) bool { return !strings.Contains(text, token) })
 }
 
-// sameButSpaces reports that two values differ in white space alone: in one that separates words, or with lines in that at their ends, for indentation tells code apart.
+// sameButSpaces reports that two values differ in white space alone: in one that separates words, or with
+// lines in that at their ends, for indentation tells code apart.
 func sameButSpaces(a, b exactjson.Value, lines bool) bool {
 	if !lines {
 		return slices.Equal(strings.Fields(textOf(a)), strings.Fields(textOf(b)))
@@ -165,18 +168,23 @@ func trimmedLines(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// asterisks verifies what a program puts in place of a secret that it finds. Where it reads a token instead, as in a copy of files, it finds none.
+// asterisks verifies what a program puts in place of a secret that it finds. Where it reads a token instead,
+// as in a copy of files, it finds none.
 type asterisks struct{}
 
-func (asterisks) VerifyToken(_, text string) bool { return len(text) >= 3 && strings.Trim(text, "*") == "" }
+func (asterisks) VerifyToken(_, text string) bool {
+	return len(text) >= 3 && strings.Trim(text, "*") == ""
+}
 
-// cutShort reports that live is the beginning of what the model was shown: an agent that loses the rest does something else.
+// cutShort reports that live is the beginning of what the model was shown: an agent that loses the rest does
+// something else.
 func cutShort(shown, live string) bool {
 	live = strings.TrimRight(live, " .…\n")
 	return live != "" && len(live) < len(strings.TrimRight(shown, " .…\n")) && strings.HasPrefix(shown, live)
 }
 
-// sameValue compares JSON and text that holds JSON alike: what one side carries as a value the other carries as text.
+// sameValue compares JSON and text that holds JSON alike: what one side carries as a value the other carries
+// as text.
 func sameValue(a, b exactjson.Value) bool {
 	if a.Equal(b) {
 		return true
@@ -203,7 +211,8 @@ func textOf(v exactjson.Value) string {
 	return v.JSON()
 }
 
-// fold returns the live value with the tokens of the recorded one in the places of what they stand for, whatever else differs between the two.
+// fold returns the live value with the tokens of the recorded one in the places of what they stand for,
+// whatever else differs between the two.
 func (m *tokenMatch) fold(recorded, live exactjson.Value, layers int) exactjson.Value {
 	if recorded.Equal(live) || !holdsToken(recorded, false) {
 		return live
@@ -237,7 +246,8 @@ func (m *tokenMatch) fold(recorded, live exactjson.Value, layers int) exactjson.
 	return live
 }
 
-// foldText puts the tokens of a recorded text into a live one, in order: where what stands around a token stands in the live text too, and the token stands for what is between.
+// foldText puts the tokens of a recorded text into a live one, in order: where what stands around a token
+// stands in the live text too, and the token stands for what is between.
 func (m *tokenMatch) foldText(recorded, live string) string {
 	if m.verifier == nil || len(recorded)+len(live) > maxFolded {
 		return live
@@ -302,7 +312,8 @@ func firstWord(text string) string {
 	return text
 }
 
-// begins is the next place behind left at or behind an offset; without one, behind white space. only says that nothing can stand between the offset and the token.
+// begins is the next place behind left at or behind an offset; without one, behind white space. only says
+// that nothing can stand between the offset and the token.
 func begins(live, left string, at, from int, only bool) int {
 	switch {
 	case left != "":

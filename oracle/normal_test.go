@@ -35,7 +35,8 @@ func normalForm(t testing.TB) *Normal {
 	}
 }
 
-// TestEachToleranceIsFoundAloneAndWithTheOthers compares results that differ in several ways at once. What is needed is said, and nothing else.
+// TestEachToleranceIsFoundAloneAndWithTheOthers compares results that differ in several ways at once. What is
+// needed is said, and nothing else.
 func TestEachToleranceIsFoundAloneAndWithTheOthers(t *testing.T) {
 	text := exactjson.StringValue
 	parse := func(s string) exactjson.Value {
@@ -86,7 +87,8 @@ func TestEachToleranceIsFoundAloneAndWithTheOthers(t *testing.T) {
 	}
 }
 
-// TestArgumentsAgreeInTheNormalForm asks an oracle for calls that differ from the recorded ones in several ways at once.
+// TestArgumentsAgreeInTheNormalForm asks an oracle for calls that differ from the recorded ones in several
+// ways at once.
 func TestArgumentsAgreeInTheNormalForm(t *testing.T) {
 	const temporary = "/tmp/tmpq8_x1kz0/in.txt"
 	entries := []Entry{
@@ -138,7 +140,8 @@ func TestArgumentsAgreeInTheNormalForm(t *testing.T) {
 	}
 }
 
-// FuzzNormal compares any two texts: it ends, a value agrees with itself without help, and what agrees by nothing but tokens and renaming holds the recorded literal words.
+// FuzzNormal compares any two texts: it ends, a value agrees with itself without help, and what agrees by
+// nothing but tokens and renaming holds the recorded literal words.
 func FuzzNormal(f *testing.F) {
 	f.Add("key "+tokenA+" at 2026-11-27T10:00:00Z pid 4", "key ghp_1 at 2026-11-27T12:00:00Z pid 9")
 	f.Add(`{"result":"`+tokenA+`","pid":5}`, `{"pid":6,"result":"ghp_1"}`)

@@ -19,15 +19,17 @@ type Options struct {
 	Rules *Rules
 	// Verifier may be nil: redacted arguments are then found only when the live ones are equal to them byte by byte.
 	Verifier TokenVerifier
-	// Volatile finds values that differ from run to run although nothing differs, in arguments that a program made; nil finds nothing. Names are what they are called in the one replay that
-	// the oracle is for; nil: each session has its own.
+	// Volatile finds values that differ from run to run although nothing differs, in arguments that a program
+	// made; nil finds nothing. Names are what they are called in the one replay that the oracle is for; nil:
+	// each session has its own.
 	Volatile *normalise.Volatile
 	Names    *normalise.Renaming
 	// Free, if it is set, is asked about each call without a recorded answer: true sends it live, as ReadThrough does. unused is how many
 	// entries no call has asked for. It must be safe for concurrent use.
 	Free func(q *Query, unused int) bool
-	// Prefers, if it is set, is asked once about each call that is no repetition: nil, or which of the entries that are left the call takes,
-	// where one of them fits. So the calls of several recorded runs are told apart. It must be safe for concurrent use.
+	// Prefers, if it is set, is asked once about each call that is no repetition: nil, or which of the
+	// entries that are left the call takes, where one of them fits. So the calls of several recorded runs are
+	// told apart. It must be safe for concurrent use.
 	Prefers func(q *Query) func(e *Entry) bool
 }
 

@@ -269,8 +269,8 @@ func (m *tokenMatch) token(token, live string) verdict {
 	}
 }
 
-// sameSecret reports that two keyed tokens have one digest. The rule that finds a secret depends on what stands around it: one value may be found by another
-// rule in a file than in what a tool says of the file.
+// sameSecret reports that two keyed tokens have one digest. The rule that finds a secret depends on what
+// stands around it: one value may be found by another rule in a file than in what a tool says of the file.
 func sameSecret(a, b string) bool {
 	digest := func(token string) string {
 		if tokenForm.FindString(token) != token || token == plainMask {

@@ -415,8 +415,8 @@ type Scope struct {
 	Unknown Unknown
 }
 
-// Unanswered reports a tool call that was asked for, and of which no record says what came of it: it has the status of a failure and none of its
-// signs.
+// Unanswered reports a tool call that was asked for, and of which no record says what came of it: it has the
+// status of a failure and none of its signs.
 func Unanswered(e *Event) bool {
 	return e != nil && e.Type == EventToolCall && e.Status == EventError && !e.IsError && e.Error == nil && e.Result.IsAbsent()
 }

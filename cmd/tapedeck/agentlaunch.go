@@ -20,8 +20,8 @@ type launched struct {
 	agentprofile.Launch
 }
 
-// launch gives a command the settings of the program that it runs, where that is known. given is what it has of the environment of the user. shut is how the network of a replay is shut;
-// nil: it is a recording.
+// launch gives a command the settings of the program that it runs, where that is known. given is what it has
+// of the environment of the user. shut is how the network of a replay is shut; nil: it is a recording.
 func launch(command *rerun.Command, given []string, places agentprofile.Places, shut *rerun.Shut) (l launched, err error) {
 	var known bool
 	if l.Found, known = agentprofile.Find(command.Argv); !known {
@@ -38,7 +38,8 @@ func launch(command *rerun.Command, given []string, places agentprofile.Places, 
 	return l, err
 }
 
-// asGiven puts back the variables of the capture of content that the user has set to another value, and returns their names.
+// asGiven puts back the variables of the capture of content that the user has set to another value, and
+// returns their names.
 func asGiven(env, given []string) (_, kept []string) {
 	for _, s := range genai.ContentSettings() {
 		i := slices.IndexFunc(given, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })

@@ -24,7 +24,8 @@ import (
 // maxFamily bounds the runs of one command that are replayed as one set.
 const maxFamily = 64
 
-// tracesOf are the ids of the traces that came from the command that made a run, as record keeps them; none for a run that nothing is known of.
+// tracesOf are the ids of the traces that came from the command that made a run, as record keeps them; none
+// for a run that nothing is known of.
 func tracesOf(t *tape.Tape) (ids []string) {
 	for _, m := range t.Extensions.Get(harness.Key).Get(harness.RecordedTraces).Members() {
 		ids = append(ids, m.Value.Str())
@@ -32,7 +33,8 @@ func tracesOf(t *tape.Tape) (ids []string) {
 	return ids
 }
 
-// command finds what a REF stands for: a run with the others that its command made, or all runs of one command.
+// command finds what a REF stands for: a run with the others that its command made, or all runs of one
+// command.
 func (r *rerunning) command(ctx context.Context, ref string) (one recording, err error) {
 	var found []recording
 	for at, err := range r.flags.Resolve(ctx, ref, replay.SeveralRuns) {
@@ -82,7 +84,8 @@ func whole(list []recording) []recording {
 	return slices.DeleteFunc(slices.Clone(list), func(one recording) bool { return len(one.tape.Run.Joined) == 0 && parts[one.tape.Run.RunID] })
 }
 
-// madeWith are the runs that came with a run from one command, by their beginning, itself too; none where it came alone, or nothing is known.
+// madeWith are the runs that came with a run from one command, by their beginning, itself too; none where it
+// came alone, or nothing is known.
 func (r *rerunning) madeWith(ctx context.Context, one recording) (family []recording, err error) {
 	traces := tracesOf(one.tape)
 	if len(traces) == 0 || !one.at.Ref.InDeck() || one.at.Name != "" {
@@ -123,7 +126,8 @@ func (r *rerunning) madeWith(ctx context.Context, one recording) (family []recor
 	return family, nil
 }
 
-// checkFamily refuses what is about one run where several are judged. What is about the events of one run serves that run alone.
+// checkFamily refuses what is about one run where several are judged. What is about the events of one run
+// serves that run alone.
 func (r *rerunning) checkFamily() error {
 	f := r.f
 	switch {
@@ -173,8 +177,8 @@ func (r *rerunning) names() (names []string) {
 	return slices.Compact(names)
 }
 
-// recordedCalls are the tool calls of all runs that are served. The first call of one run is none of another run, so those of a family come one after
-// the other.
+// recordedCalls are the tool calls of all runs that are served. The first call of one run is none of another
+// run, so those of a family come one after the other.
 func (r *rerunning) recordedCalls() []oracle.Entry {
 	tapes := r.tapes()
 	if len(tapes) == 1 {

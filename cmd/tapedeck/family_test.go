@@ -22,7 +22,8 @@ func asking(questions ...string) []string {
 	return []string{"sh", "-c", script, os.Args[0]}
 }
 
-// recordedFamily records a command that makes a run for each of three questions, and returns the deck and the run ids.
+// recordedFamily records a command that makes a run for each of three questions, and returns the deck and the
+// run ids.
 func recordedFamily(t *testing.T, flags ...string) (deck string, urls []string) {
 	t.Helper()
 	t.Setenv(agentVariable, "oracle") // which runs its tool where there is no oracle

@@ -354,7 +354,8 @@ func TestWhereNoNamespaceCanBeHadThatIsSaid(t *testing.T) {
 	if got.code != exitOK || !strings.Contains(got.stderr, "the network is not shut: only what uses the proxy") || !strings.Contains(got.stdout, "network: proxy: only what uses the proxy") || !strings.Contains(got.stdout, "the network cannot be shut here") {
 		t.Errorf("%+v", got)
 	}
-	// A copy of a workspace is put in its place by a namespace, or not at all: tools would run in the folder itself.
+	// A copy of a workspace is put in its place by a namespace, or not at all: tools would run in the folder
+	// itself.
 	url, ws := recordedShell(t)
 	before := contentsOf(t, ws)
 	t.Setenv(agentVariable, "live")

@@ -66,7 +66,8 @@ func (f *matchFlags) options() (oracle.Options, error) {
 	return o, nil
 }
 
-// volatileOf finds what differs from run to run although nothing differs, in what programs write; nil with --exact.
+// volatileOf finds what differs from run to run although nothing differs, in what programs write; nil with
+// --exact.
 func volatileOf(t *tape.Tape, exact bool) *normalise.Volatile {
 	if exact {
 		return nil

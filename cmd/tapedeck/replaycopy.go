@@ -29,7 +29,8 @@ func (f *rerunFlags) strict() {
 	}
 }
 
-// workspace makes a copy of what the recorded run had before it, where the recording kept it. Folders in open stay open to the command.
+// workspace makes a copy of what the recorded run had before it, where the recording kept it. Folders in open
+// stay open to the command.
 func (r *rerunning) workspace(ctx context.Context, open ...string) (w *rerun.Workspace, why string, err error) {
 	contents := r.source.Extensions.Get(harness.Key).Get(harness.ContentsKey)
 	switch {

@@ -68,8 +68,8 @@ func contentsOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// recordedShell records an agent that works with a shell in a workspace, and returns the address of the tape and the workspace, which the
-// agent has changed.
+// recordedShell records an agent that works with a shell in a workspace, and returns the address of the tape
+// and the workspace, which the agent has changed.
 func recordedShell(t *testing.T) (url, ws string) {
 	t.Helper()
 	home := t.TempDir()
@@ -109,7 +109,8 @@ func layersOf(r rerun.Report) (list []rerun.Layer) {
 	return slices.Compact(list)
 }
 
-// An agent that runs its tools itself does so in a copy of what the folder held when it was recorded, and the folder stays as it is.
+// An agent that runs its tools itself does so in a copy of what the folder held when it was recorded, and the
+// folder stays as it is.
 func TestToolsRunInACopyOfTheRecordedWorkspace(t *testing.T) {
 	url, ws := recordedShell(t)
 	for file, body := range contentsOf(t, strings.TrimPrefix(url[:strings.Index(url, "/deck/")+5], "file://")) {

@@ -240,8 +240,8 @@ type recording struct {
 	all    bool        // all of them were asked for
 }
 
-// sources are the runs that a REF stands for: one tape, or the family that one command made; with --mode live also a snapshot of waza, and
-// all of a folder or a deck.
+// sources are the runs that a REF stands for: one tape, or the family that one command made; with --mode live
+// also a snapshot of waza, and all of a folder or a deck.
 func (r *rerunning) sources(ctx context.Context, ref string) (list []recording, err error) {
 	if strings.ToLower(r.flags.mode) != live {
 		one, err := r.command(ctx, ref)

@@ -156,7 +156,8 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	return r.elsewhere(r.services, asked)
 }
 
-// served reports that a call was answered from the recording, under the name that the model knows or that of its server.
+// served reports that a call was answered from the recording, under the name that the model knows or that of
+// its server.
 func (r *rerunning) served(tool, argsHash string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

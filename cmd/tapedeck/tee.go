@@ -28,8 +28,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// modelAddress is a variable that says where a program asks models. Endpoint is where it asks without it, "" for a variable that is only
-// followed where it is set. Variables of one provider stand for each other.
+// modelAddress is a variable that says where a program asks models. Endpoint is where it asks without it, ""
+// for a variable that is only followed where it is set. Variables of one provider stand for each other.
 type modelAddress struct{ Variable, Provider, Endpoint string }
 
 // modelAddresses are those that record --tee leads through itself.
@@ -127,7 +127,8 @@ func (t *tee) through(ctx context.Context, endpoint *url.URL) (address string, e
 	return t.listening[at], err
 }
 
-// settings leads the base URLs in the settings of a program that is known through the listeners. dir is a folder for them.
+// settings leads the base URLs in the settings of a program that is known through the listeners. dir is a
+// folder for them.
 func (t *tee) settings(ctx context.Context, command *rerun.Command, given []string, dir string, stderr io.Writer) (*agentprofile.Passage, error) {
 	agent, known := agentprofile.Find(command.Argv)
 	if !known {
@@ -192,7 +193,8 @@ func (t *tee) close() (err error) {
 	return err
 }
 
-// run runs the command, and hands the spans of what passed to the capture. Telemetry of the command stays where it goes.
+// run runs the command, and hands the spans of what passed to the capture. Telemetry of the command stays
+// where it goes.
 func (t *tee) run(ctx context.Context, c *capture, command rerun.Command, dir string, stderr io.Writer) (exit rerun.Exit, err error) {
 	say(stderr, "--tee: model calls pass through this program, on loopback, and are recorded: %s; $TAPEDECK_MODEL_URL for all of them", strings.Join(t.endpoints, ", "))
 	command.Env = rerun.Environ(c.environ, append(rerun.Services{}.Variables(), t.variables...))

@@ -18,7 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// teed records an agent without telemetry, with a model at the base URL, and returns what record said and the tapes.
+// teed records an agent without telemetry, with a model at the base URL, and returns what record said and the
+// tapes.
 func teed(t *testing.T, base string, more ...string) (result, []*tape.Tape) {
 	t.Helper()
 	t.Setenv("OPENAI_BASE_URL", base)

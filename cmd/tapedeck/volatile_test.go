@@ -16,8 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 )
 
-// TestToleratedResultsAreAsRecorded has a tool run again that prints a secret and its process id. The key of the environment tells the secret, one renaming the id; the comparison of the tapes
-// tolerates what the model stub did, and says so. With --exact, and where a word differs too, the replay diverges at the result.
+// TestToleratedResultsAreAsRecorded has a tool run again that prints a secret and its process id. The key of
+// the environment tells the secret, one renaming the id; the comparison of the tapes tolerates what the model
+// stub did, and says so. With --exact, and where a word differs too, the replay diverges at the result.
 func TestToleratedResultsAreAsRecorded(t *testing.T) {
 	secret := "ghp_" + strings.Repeat("Zk3v", 8) + "aR2e"
 	stock := func(pid, apples string) string {

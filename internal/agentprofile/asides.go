@@ -14,12 +14,15 @@ import (
 const (
 	claudeLogs    = "com.anthropic.claude_code.events"
 	claudeRequest = "claude_code.llm_request"
-	// querySource says what a request of Claude Code is for. A record of one that is no part of a conversation is left out by it. Placed records have it under another name.
+	// querySource says what a request of Claude Code is for. A record of one that is no part of a
+	// conversation is left out by it. Placed records have it under another name.
 	querySource, placedSource = "query_source", "placed.query_source"
 )
 
-// Asides gives records of Claude Code that name no trace the span of their request: those of requests beside the conversation, such as the one for a title, come without, while their
-// span is in the trace of the run. A span is that of a record if session and model are the same and the time of the record lies within it. It looks at no more than maxAsides spans.
+// Asides gives records of Claude Code that name no trace the span of their request: those of requests beside
+// the conversation, such as the one for a title, come without, while their span is in the trace of the run. A
+// span is that of a record if session and model are the same and the time of the record lies within it. It
+// looks at no more than maxAsides spans.
 type Asides struct{ spans []asideSpan }
 
 type asideSpan struct {

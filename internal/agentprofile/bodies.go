@@ -15,7 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// BodiesVariable makes Claude Code write what its model is sent and answers: 1 into log records, cut at 60 KB, file:DIR whole into files of a folder.
+// BodiesVariable makes Claude Code write what its model is sent and answers: 1 into log records, cut at 60
+// KB, file:DIR whole into files of a folder.
 const BodiesVariable = "OTEL_LOG_RAW_API_BODIES"
 
 // bodiesDir is the folder of these files within Places.Dir.
@@ -51,7 +52,8 @@ func OpenBodies(dir string) (*Bodies, error) {
 // Close closes the folder.
 func (b *Bodies) Close() error { return b.dir.Close() }
 
-// Resolve puts into the records what the files hold that they refer to, as if it had been in the records. Files of other folders are not read.
+// Resolve puts into the records what the files hold that they refer to, as if it had been in the records.
+// Files of other folders are not read.
 func (b *Bodies) Resolve(logs plog.Logs) {
 	for _, rl := range logs.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {

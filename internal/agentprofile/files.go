@@ -103,7 +103,8 @@ func copied(name string, p Places) (string, error) {
 // address is a base URL in a file of settings, up to its path.
 var address = regexp.MustCompile(`(?i)(\b(?:api_?)?(?:base_?url|base)["']?\s*[:=]\s*["']?)https?://[^/"'\s,}]+`)
 
-// elsewhere leads the base URLs in a file of settings to the stub. Their paths stay: the stub knows a protocol by the end of one.
+// elsewhere leads the base URLs in a file of settings to the stub. Their paths stay: the stub knows a
+// protocol by the end of one.
 func elsewhere(text []byte, model string) []byte {
 	if u, err := url.Parse(model); err != nil || u.Host == "" {
 		return text
@@ -111,7 +112,8 @@ func elsewhere(text []byte, model string) []byte {
 	return address.ReplaceAll(text, []byte("${1}"+model))
 }
 
-// copyFolder copies the files of a folder. One that is not there is empty. Links are followed, but not out of sight: a folder behind a link is left out.
+// copyFolder copies the files of a folder. One that is not there is empty. Links are followed, but not out of
+// sight: a folder behind a link is left out.
 func copyFolder(from, to string, leave []string) error {
 	files, size := 0, int64(0)
 	err := filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {

@@ -17,8 +17,8 @@ import (
 // Found is a program of the table within a command.
 type Found struct {
 	*Profile
-	// Start is where the part of the command begins that runs the program, its runner or interpreter included. At is the word behind which its arguments stand, -1 where these
-	// stand in the text of a shell.
+	// Start is where the part of the command begins that runs the program, its runner or interpreter
+	// included. At is the word behind which its arguments stand, -1 where these stand in the text of a shell.
 	Start, At int
 	// Instrumented says that opentelemetry-instrument runs it.
 	Instrumented bool
@@ -27,9 +27,10 @@ type Found struct {
 // maxWords bounds how many words of a command are looked at.
 const maxWords = 64
 
-// Find returns the program that a command runs, where the table has it. It looks through env, timeout, nice, nohup, time and
-// opentelemetry-instrument, through the runners of packages (npx, bunx, npm exec, pnpm dlx, uvx, uv run, uv tool run, pipx run), through interpreters (node, bun, python), and at the
-// commands within sh -c. It does not look into scripts.
+// Find returns the program that a command runs, where the table has it. It looks through env, timeout, nice,
+// nohup, time and opentelemetry-instrument, through the runners of packages (npx, bunx, npm exec, pnpm dlx,
+// uvx, uv run, uv tool run, pipx run), through interpreters (node, bun, python), and at the commands within
+// sh -c. It does not look into scripts.
 func Find(argv []string) (Found, bool) {
 	f := Found{}
 	for i := 0; i < len(argv) && i < maxWords; {
@@ -186,7 +187,8 @@ func (f Found) ofProgram(word string, i int) (Found, bool) {
 	return Found{}, false
 }
 
-// inShell looks at the commands of a text for a shell, by its words alone: what variables and quotes make of them is not known.
+// inShell looks at the commands of a text for a shell, by its words alone: what variables and quotes make of
+// them is not known.
 func (f Found) inShell(args []string) (Found, bool) {
 	for i, arg := range args {
 		if !strings.HasPrefix(arg, "-") {

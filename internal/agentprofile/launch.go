@@ -18,17 +18,20 @@ import (
 // Command is what is to be run.
 type Command struct {
 	Argv []string
-	// Env is its environment without what the profile adds. Given is what it has of the user's environment, which goes before the profile.
+	// Env is its environment without what the profile adds. Given is what it has of the user's environment,
+	// which goes before the profile.
 	Env, Given []string
 	Places     Places
-	// Replay leads its model calls to the stub, too. Shut says that nothing but the stub can be reached, with a proxy or without.
+	// Replay leads its model calls to the stub, too. Shut says that nothing but the stub can be reached, with
+	// a proxy or without.
 	Replay, Shut bool
 }
 
 // Launch is a command that a profile has changed.
 type Launch struct {
 	Argv, Env []string
-	// Set names the settings that were made, Kept those that the user had made and that stay, Missed those that could not be made.
+	// Set names the settings that were made, Kept those that the user had made and that stay, Missed those
+	// that could not be made.
 	Set, Kept, Missed []string
 }
 
@@ -82,7 +85,8 @@ func (f Found) Launch(c Command) (Launch, error) {
 	return l, nil
 }
 
-// argument returns the words of an argument, as far as it is to be added. In a replay the command loses what it had of the same key.
+// argument returns the words of an argument, as far as it is to be added. In a replay the command loses what
+// it had of the same key.
 func (f Found) argument(l *Launch, s Setting, value string, replay bool) []string {
 	if f.At < 0 {
 		if !s.Given {

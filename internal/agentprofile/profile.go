@@ -1,23 +1,26 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentprofile holds what is known of published agent programs: by which names they are known, how their telemetry is switched on, how their model
-// is led elsewhere, and which variables belong to them.
+// Package agentprofile holds what is known of published agent programs: by which names they are known, how
+// their telemetry is switched on, how their model is led elsewhere, and which variables belong to them.
 package agentprofile
 
 import "strings"
 
 // Profile is a row of the table.
 type Profile struct {
-	// ID is the first name of the program, Name the one in documents. Dialect is the id of its telemetry among genai.Dialects.
+	// ID is the first name of the program, Name the one in documents. Dialect is the id of its telemetry
+	// among genai.Dialects.
 	ID, Name, Dialect string
 	// Programs are names of its program. A path and an ending such as .exe are no part of one.
 	Programs []string
 	// Packages are its packages at npm or PyPI, and Modules those that python -m runs.
 	Packages, Modules []string
-	// Common says that other programs have its name too: the file of the program has to name a package or module of the profile.
+	// Common says that other programs have its name too: the file of the program has to name a package or
+	// module of the profile.
 	Common bool
-	// Instrument says that its telemetry comes from packages of Python beside it, which opentelemetry-instrument loads.
+	// Instrument says that its telemetry comes from packages of Python beside it, which
+	// opentelemetry-instrument loads.
 	Instrument bool
 	// Record switches its telemetry on, in a recording and in a replay.
 	Record []Setting
@@ -43,22 +46,27 @@ type Setting struct {
 	Flags []string
 	// Given limits an argument to commands that have it already.
 	Given bool
-	// Copied says that the argument names a file of settings, of any format: the command gets a copy, in which base URLs lead to the stub.
+	// Copied says that the argument names a file of settings, of any format: the command gets a copy, in
+	// which base URLs lead to the stub.
 	Copied bool
-	// Address says that the variable leads telemetry or model calls to this program: it is set in place of what the user set.
+	// Address says that the variable leads telemetry or model calls to this program: it is set in place of
+	// what the user set.
 	Address bool
-	// Needs is the variable with the key that the setting uses: where the user has it, record --tee makes the setting too.
+	// Needs is the variable with the key that the setting uses: where the user has it, record --tee makes the
+	// setting too.
 	Needs string
 	// Unset takes the variable away, that of a proxy only where nothing can be reached without one.
 	Unset bool
 	// Merged says that the value is a JSON object: of two, the members are laid over each other.
 	Merged bool
-	// File is a file of settings in a folder that the variable Name points to, and that is Home without it, below the home folder. The program gets a copy of the folder. In the copy of the
-	// file base URLs lead to the stub, and the value, a JSON object, is laid over it; "" leaves it at that. Skip are members of the folder that the copy lacks. Without Home the variable
-	// points to the file, which holds the value alone.
+	// File is a file of settings in a folder that the variable Name points to, and that is Home without it,
+	// below the home folder. The program gets a copy of the folder. In the copy of the file base URLs lead to
+	// the stub, and the value, a JSON object, is laid over it; "" leaves it at that. Skip are members of the
+	// folder that the copy lacks. Without Home the variable points to the file, which holds the value alone.
 	File, Home string
 	Skip       []string
-	// Within is where below the variable the folder lies. Unless is an expression: where the file matches it nothing is set.
+	// Within is where below the variable the folder lies. Unless is an expression: where the file matches it
+	// nothing is set.
 	Within, Unless string
 }
 
@@ -85,7 +93,8 @@ func (s Setting) Label() string {
 
 // Places are what the values of settings refer to.
 type Places struct {
-	// OTLP and Model are base URLs. ModelName is the model of the recording. Dir is a folder that is removed when the command has ended; without one no file is written.
+	// OTLP and Model are base URLs. ModelName is the model of the recording. Dir is a folder that is removed
+	// when the command has ended; without one no file is written.
 	OTLP, Model, ModelName, Dir string
 }
 

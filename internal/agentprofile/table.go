@@ -184,7 +184,8 @@ var Table = []Profile{
 	},
 }
 
-// Unknown is the profile of every other command: Claude Code may run within one, as it does for the Claude Agent SDK.
+// Unknown is the profile of every other command: Claude Code may run within one, as it does for the Claude
+// Agent SDK.
 var Unknown = Profile{Record: []Setting{{Name: BodiesVariable, Value: "file:{dir}/" + bodiesDir}}}
 
 func needs(key string, s Setting) Setting {

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// A program that is recorded runs for real: it keeps its folder of settings, its keys and its sessions. Its model calls pass through this program all
-// the same where base URLs in its settings lead there.
+// A program that is recorded runs for real: it keeps its folder of settings, its keys and its sessions. Its
+// model calls pass through this program all the same where base URLs in its settings lead there.
 
 // Through returns the address that stands in place of that of an endpoint: scheme, host and port.
 type Through func(origin string) (string, error)
@@ -30,8 +30,9 @@ type Passage struct {
 // linked is a folder of links to another one, but for a file.
 type linked struct{ from, to, file string }
 
-// Through returns the command with settings in which base URLs lead through this program, and that are else the user's: arguments, files that arguments name, and folders, of
-// which the command gets one of links. Variables are not its matter. Close it when the command has ended.
+// Through returns the command with settings in which base URLs lead through this program, and that are else
+// the user's: arguments, files that arguments name, and folders, of which the command gets one of links.
+// Variables are not its matter. Close it when the command has ended.
 func (f Found) Through(c Command, through Through) (*Passage, error) {
 	p := &Passage{Launch: Launch{Argv: slices.Clone(c.Argv), Env: slices.Clone(c.Env)}}
 	var added []string

@@ -39,14 +39,16 @@ type Receiver struct {
 type Given struct {
 	// Env is the environment of the agent.
 	Env []string
-	// Dialect is the id of the dialect whose telemetry was switched on, and Lacks says what no setting brings there.
+	// Dialect is the id of the dialect whose telemetry was switched on, and Lacks says what no setting brings
+	// there.
 	Dialect, Lacks string
 }
 
 // Told tells the receiver how the telemetry is made.
 func (in *Receiver) Told(g Given) { in.given = &g }
 
-// covers reports whether all that a dialect has to be told was set, and which variables have another value than it wants.
+// covers reports whether all that a dialect has to be told was set, and which variables have another value
+// than it wants.
 func (g *Given) covers(d *genai.Dialect) (all bool, others []string) {
 	if g == nil {
 		return false, nil

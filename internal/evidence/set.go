@@ -207,8 +207,8 @@ func (s *Set) Merge(other *Set) {
 	}
 }
 
-// Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays are not among them, see
-// Verdict, and neither is a kept workspace, see Workspace.
+// Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays
+// are not among them, see Verdict, and neither is a kept workspace, see Workspace.
 func (s *Set) Items() []Item {
 	items := make([]Item, 0, len(s.items))
 	for _, item := range s.all() {

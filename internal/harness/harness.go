@@ -54,7 +54,8 @@ type Facts struct {
 	Checks       []Check
 }
 
-// Contents says where the contents of the workspace lie that were there before the run; see package workspace.
+// Contents says where the contents of the workspace lie that were there before the run; see package
+// workspace.
 type Contents struct {
 	TraceID string // 32 hex, of the trace in whose evidence they lie
 	Files   int

@@ -39,7 +39,8 @@ type call struct {
 	failure     *tape.Error
 }
 
-// readCall reads what passed. An error says that the request cannot be read; what is wrong with an answer is a failure of the call.
+// readCall reads what passed. An error says that the request cannot be read; what is wrong with an answer is
+// a failure of the call.
 func readCall(x *exchange) (*call, error) {
 	c := &call{api: x.api, host: x.host, model: x.model, stream: x.stream, began: x.began, ended: x.ended, status: x.status}
 	if x.sent.over {
@@ -223,8 +224,8 @@ func digest(v ...any) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// said sums up a message in what clients send back as it came: texts without the space around them, calls and results. What a model thought, and
-// ids, they may leave out or replace.
+// said sums up a message in what clients send back as it came: texts without the space around them, calls and
+// results. What a model thought, and ids, they may leave out or replace.
 func said(m *decode.Message) [sha256.Size]byte {
 	text, rest := "", []any{}
 	for i := range m.Parts {

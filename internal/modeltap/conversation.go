@@ -11,8 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// A conversation is one run: the calls of one agent, of which each goes on where an earlier one ended. Others that the same program asks, for the
-// title of a session or for an agent below this one, begin conversations of their own.
+// A conversation is one run: the calls of one agent, of which each goes on where an earlier one ended. Others
+// that the same program asks, for the title of a session or for an agent below this one, begin conversations
+// of their own.
 
 // conversation holds the calls in their order.
 type conversation struct{ calls []*placed }
@@ -21,7 +22,8 @@ type conversation struct{ calls []*placed }
 type placed struct {
 	*call
 	of *conversation
-	// spoken are digests of the messages but for instructions. last is the place of the last answer among them, -1 without one.
+	// spoken are digests of the messages but for instructions. last is the place of the last answer among
+	// them, -1 without one.
 	spoken        [][sha256.Size]byte
 	last          int
 	system, tools string
@@ -108,8 +110,8 @@ func (g *grouping) remember(p *placed) {
 // key sums up all that a call asks.
 func (p *placed) key() [sha256.Size]byte { return digest(p.system, p.tools, p.spoken) }
 
-// before is the call that this one goes on from: the one whose tool calls it answers, else the one whose answer it shows last, else the one that it
-// tries again. nil begins a conversation.
+// before is the call that this one goes on from: the one whose tool calls it answers, else the one whose
+// answer it shows last, else the one that it tries again. nil begins a conversation.
 func (g *grouping) before(p *placed) *placed {
 	for _, m := range slices.Backward(p.messages) {
 		for _, part := range slices.Backward(m.Parts) {

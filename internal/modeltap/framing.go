@@ -101,8 +101,8 @@ func read(kind string, b []byte) (answered, error) {
 	return answered{whole: whole}, nil
 }
 
-// sseEvents reads server-sent events whose data is JSON; other data, as [DONE], says nothing of the answer. What follows the last empty line
-// was cut off, and is read if it is whole.
+// sseEvents reads server-sent events whose data is JSON; other data, as [DONE], says nothing of the answer.
+// What follows the last empty line was cut off, and is read if it is whole.
 func sseEvents(text string) (events []exactjson.Value, err error) {
 	var data strings.Builder
 	name, some := "", false
@@ -170,8 +170,8 @@ func ndjsonEvents(text string) (events []exactjson.Value, err error) {
 
 var errFrame = errors.New("a frame of the event stream is broken")
 
-// awsEvents reads the frames of application/vnd.amazon.eventstream. An event is an object whose one member is named as the kind of the event;
-// of a model that is invoked, the event that its bytes hold.
+// awsEvents reads the frames of application/vnd.amazon.eventstream. An event is an object whose one member is
+// named as the kind of the event; of a model that is invoked, the event that its bytes hold.
 func awsEvents(b []byte) (events []exactjson.Value, err error) {
 	const prelude, trailer = 12, 4
 	for len(b) > 0 {
@@ -223,7 +223,8 @@ func awsEvents(b []byte) (events []exactjson.Value, err error) {
 	return events, nil
 }
 
-// awsSizes are the bytes of the values of headers, by their type; those that are not here begin with their length.
+// awsSizes are the bytes of the values of headers, by their type; those that are not here begin with their
+// length.
 var awsSizes = map[byte]int{0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 
 func awsHeaders(b []byte) (map[string]string, error) {

@@ -407,7 +407,8 @@ func TestWhatIsNoModelCallPassesAndIsNoted(t *testing.T) {
 	}
 }
 
-// The ids follow from the seed, from what was asked and from the order within a conversation, not from which of two conversations was first.
+// The ids follow from the seed, from what was asked and from the order within a conversation, not from which
+// of two conversations was first.
 func TestIDsDoNotDependOnTheOrderOfConversations(t *testing.T) {
 	ids := func(seed string, calls ...passed) (all []string) {
 		tap := ticking()

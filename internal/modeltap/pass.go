@@ -17,8 +17,8 @@ import (
 // readable are the encodings of answers that a tap can read.
 var readable = map[string]bool{"gzip": true, "zstd": true, "deflate": true, "identity": true}
 
-// Pass passes requests on to an endpoint, and its answers back as they come. Path, query, headers and keys stay as they are; only an encoding that
-// a tap cannot read is not offered. Nothing is logged.
+// Pass passes requests on to an endpoint, and its answers back as they come. Path, query, headers and keys
+// stay as they are; only an encoding that a tap cannot read is not offered. Nothing is logged.
 func Pass(endpoint *url.URL, transport http.RoundTripper) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -54,11 +54,12 @@ func readableOf(offered string) string {
 	return strings.Join(kept, ", ")
 }
 
-// Endpoints are the endpoints of providers by their names: openai, anthropic and gemini. They hold the paths that base URLs hold, such as /v1.
+// Endpoints are the endpoints of providers by their names: openai, anthropic and gemini. They hold the paths
+// that base URLs hold, such as /v1.
 type Endpoints map[string]*url.URL
 
-// Handler passes on what is asked at one address for all providers, as the model stub is: by the protocol that a path speaks, or begins to. Paths
-// begin there as at the providers themselves.
+// Handler passes on what is asked at one address for all providers, as the model stub is: by the protocol
+// that a path speaks, or begins to. Paths begin there as at the providers themselves.
 func (e Endpoints) Handler(t *Tap, transport http.RoundTripper) http.Handler {
 	all := map[string]http.Handler{}
 	for name, endpoint := range e {

@@ -206,8 +206,8 @@ func TestOneAddressForAllProviders(t *testing.T) {
 	}
 }
 
-// A transport reads on behind the end of a request, and breaks the call off if that fails. The server has closed the
-// body by then, if the answer has begun.
+// A transport reads on behind the end of a request, and breaks the call off if that fails. The server has
+// closed the body by then, if the answer has begun.
 func TestARequestEndsAlsoWhenItsAnswerHasBegun(t *testing.T) {
 	ends := make(chan error, 1)
 	front := httptest.NewServer(New().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,7 +22,8 @@ import (
 
 // Options say what spans are made of.
 type Options struct {
-	// Seed makes the ids of traces other ones: they follow from it, what was asked first and the order of the calls.
+	// Seed makes the ids of traces other ones: they follow from it, what was asked first and the order of the
+	// calls.
 	Seed string
 	// Service is the name of the program that asked.
 	Service string
@@ -30,7 +31,8 @@ type Options struct {
 	OneRun bool
 }
 
-// Traces makes spans of all calls that have passed: a trace for each conversation, with a span of the conversation above those of its calls.
+// Traces makes spans of all calls that have passed: a trace for each conversation, with a span of the
+// conversation above those of its calls.
 func (t *Tap) Traces(o Options) (ptrace.Traces, Summary) {
 	t.settle()
 	t.mu.Lock()

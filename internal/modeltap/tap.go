@@ -1,9 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modeltap makes telemetry of model calls that pass over HTTP: of agents that emit none, and of a replay of which none came. A Tap
-// keeps what passes a handler, be it one that passes calls on to a provider (Pass) or one that answers them itself. When all is said, Traces
-// makes spans of it after the GenAI conventions, a trace for each conversation, under a scope that says how they were made.
+// Package modeltap makes telemetry of model calls that pass over HTTP: of agents that emit none, and of a
+// replay of which none came. A Tap keeps what passes a handler, be it one that passes calls on to a provider
+// (Pass) or one that answers them itself. When all is said, Traces makes spans of it after the GenAI
+// conventions, a trace for each conversation, under a scope that says how they were made.
 package modeltap
 
 import (
@@ -74,7 +75,8 @@ type body struct {
 type Summary struct {
 	Calls         int // model calls of which spans were made
 	Conversations int
-	// Lost are model calls of which nothing was made: bodies beyond the bounds, and requests that cannot be read.
+	// Lost are model calls of which nothing was made: bodies beyond the bounds, and requests that cannot be
+	// read.
 	Lost int
 	// Other are requests that are no model calls of a protocol that is known, by method and path.
 	Other []Path
@@ -122,8 +124,8 @@ func (t *Tap) Handler(next http.Handler, host string) http.Handler {
 		sent, got := &keeping{tap: t}, &keeping{tap: t}
 		begin, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 		_, _ = sent.Write(begin) // it does not fail
-		// A body that was read to its end is not read again: the server closes it when the answer begins, and a
-		// transport that reads on then takes the request for broken.
+		// A body that was read to its end is not read again: the server closes it when the answer begins, and
+		// a transport that reads on then takes the request for broken.
 		var rest io.Reader = http.NoBody
 		switch {
 		case err != nil:

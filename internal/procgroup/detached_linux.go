@@ -39,9 +39,10 @@ func hasEnded(pid int) {
 	delete(started, pid)
 }
 
-// Adopt makes this process the parent of what a command leaves behind, outside of its group too. The function that it returns ends those
-// processes and returns their names. mark is a variable of the command, as NAME=VALUE, that no other command of this process has: while several
-// commands run, a process without its mark is left to the others. End it after End.
+// Adopt makes this process the parent of what a command leaves behind, outside of its group too. The function
+// that it returns ends those processes and returns their names. mark is a variable of the command, as
+// NAME=VALUE, that no other command of this process has: while several commands run, a process without its
+// mark is left to the others. End it after End.
 func Adopt(mark string) (end func(grace time.Duration) (names []string)) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -115,7 +116,8 @@ func orphans(mark string) (list []process) {
 	return list
 }
 
-// parseStat reads a /proc/PID/stat: the number, the name in parentheses, which holds anything, the state, the parent and the group.
+// parseStat reads a /proc/PID/stat: the number, the name in parentheses, which holds anything, the state, the
+// parent and the group.
 func parseStat(stat []byte) (p process, ok bool) {
 	from, to := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if from < 1 || to < from {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Git is what is needed to make the repository of a folder anew: the files that git has, and the last commits by what a log says of them.
-// What came before, and what each of them changed, is not kept.
+// Git is what is needed to make the repository of a folder anew: the files that git has, and the last commits
+// by what a log says of them. What came before, and what each of them changed, is not kept.
 type Git struct {
 	Branch  string   // "" where none is checked out
 	Commits []Commit // the last one first
@@ -48,8 +48,8 @@ var errNoGit = errors.New("git does not answer")
 // alone are settings of git by which nothing that a user or a system has configured counts.
 var alone = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
 
-// git asks git about a folder, without the hooks and the monitor that the repository configures. errNoGit is that there is no git, or no
-// repository.
+// git asks git about a folder, without the hooks and the monitor that the repository configures. errNoGit is
+// that there is no git, or no repository.
 func git(ctx context.Context, dir string, stdin io.Reader, settings []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
@@ -207,8 +207,8 @@ var (
 	isBranchName = regexp.MustCompile(`^[0-9A-Za-z_][0-9A-Za-z_./+@-]{0,200}$`)
 )
 
-// commit makes the repository of a copy, whose tracked files hold what git is to have. Each commit is found by its recorded id: git lets one
-// object stand for another.
+// commit makes the repository of a copy, whose tracked files hold what git is to have. Each commit is found
+// by its recorded id: git lets one object stand for another.
 func (k *Kept) commit(ctx context.Context, dir string) error {
 	g := k.Git
 	branch := g.Branch

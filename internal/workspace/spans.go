@@ -44,8 +44,8 @@ const (
 	attrGit      = "workspace.git"
 )
 
-// Spans are all of it as spans of a trace, at the time at which the run had ended: where the evidence of a trace is bounded, the run comes
-// first.
+// Spans are all of it as spans of a trace, at the time at which the run had ended: where the evidence of a
+// trace is bounded, the run comes first.
 func (k *Kept) Spans(trace pcommon.TraceID, at time.Time) ptrace.Traces {
 	td := ptrace.NewTraces()
 	ss := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty()
@@ -133,8 +133,8 @@ func content(m pcommon.Map, name string) []byte {
 	}
 }
 
-// Read reads what Spans wrote, as it came out of a deck: somebody may have written it who means ill. What leads out of the folder, stands
-// there twice or is more than the limits is refused.
+// Read reads what Spans wrote, as it came out of a deck: somebody may have written it who means ill. What
+// leads out of the folder, stands there twice or is more than the limits is refused.
 func Read(spans []ptrace.Span, limits Limits) (*Kept, error) {
 	k := &Kept{}
 	entries, folders := int64(-1), 0

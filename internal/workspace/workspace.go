@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workspace keeps what a folder holds before an agent works in it, and makes a copy of it again. It travels as spans of a scope of
-// its own in the trace of the run, so redaction, evidence and deck treat it as they treat telemetry.
+// Package workspace keeps what a folder holds before an agent works in it, and makes a copy of it again. It
+// travels as spans of a scope of its own in the trace of the run, so redaction, evidence and deck treat it as
+// they treat telemetry.
 package workspace
 
 import (
@@ -127,12 +128,13 @@ type Options struct {
 	Outputs []string // folders that are none of the workspace, such as the deck
 }
 
-// ErrTooMuch is returned, wrapped, for a folder that holds more than is kept. Then nothing of it is: part of a workspace is another one.
+// ErrTooMuch is returned, wrapped, for a folder that holds more than is kept. Then nothing of it is: part of
+// a workspace is another one.
 var ErrTooMuch = errors.New("it holds more than is kept")
 
-// Take reads a folder. Nothing outside of it is read: symlinks are kept as such, where they lead to a place within it. Pipes and devices are
-// not opened. What git keeps in .git is not taken over: its objects are packed, and no secret in them could be redacted. What is needed to
-// make the repository anew is.
+// Take reads a folder. Nothing outside of it is read: symlinks are kept as such, where they lead to a place
+// within it. Pipes and devices are not opened. What git keeps in .git is not taken over: its objects are
+// packed, and no secret in them could be redacted. What is needed to make the repository anew is.
 func Take(ctx context.Context, dir string, o Options) (*Kept, error) {
 	absolute, err := filepath.Abs(dir)
 	if err == nil {

@@ -153,7 +153,8 @@ func TestAWorkspaceIsMadeAgain(t *testing.T) {
 	}
 }
 
-// What leads out of the folder, what is no file, what is an output and what git ignores is left out, and said.
+// What leads out of the folder, what is no file, what is an output and what git ignores is left out, and
+// said.
 func TestWhatIsNoneOfTheWorkspaceIsLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"a": "a", "deck/tapedeck.json": "{}", "deck/x": "x", "out/y": "y", "big": strings.Repeat("b", 100), ".env": "K=v", "node_modules/m/index.js": "m", ".gitignore": ".env\nnode_modules\n"})
@@ -363,7 +364,8 @@ func TestWhatMeansIllIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzNothingLeavesTheFolder reads what anybody may have written, and makes it in a folder: nothing may come to lie elsewhere.
+// FuzzNothingLeavesTheFolder reads what anybody may have written, and makes it in a folder: nothing may come
+// to lie elsewhere.
 func FuzzNothingLeavesTheFolder(f *testing.F) {
 	var m ptrace.ProtoMarshaler
 	seed := func(td ptrace.Traces) {

@@ -19,8 +19,9 @@ const (
 	maxWords      = 24      // bytes of the text before a value that a pattern names
 )
 
-// Mend returns the smallest rules that make two values equal, of a field of a tool (or of "", what belongs to no tool): a known form where the values differ, else a pattern behind the words that
-// stand before it, else a member that does not count. It returns none where nothing smaller than the whole value would do.
+// Mend returns the smallest rules that make two values equal, of a field of a tool (or of "", what belongs to
+// no tool): a known form where the values differ, else a pattern behind the words that stand before it, else
+// a member that does not count. It returns none where nothing smaller than the whole value would do.
 func Mend(tool, field string, recorded, live exactjson.Value) []Rule {
 	if len(recorded.JSON())+len(live.JSON()) > maxMendedText {
 		return nil

@@ -19,7 +19,8 @@ type Place uint8
 
 // The places.
 const (
-	// Said is what a person, a model or a recorded tool said. Nothing there is volatile. A name counts only where the renaming has it already.
+	// Said is what a person, a model or a recorded tool said. Nothing there is volatile. A name counts only
+	// where the renaming has it already.
 	Said Place = iota
 	// Prompt is what a program writes around a conversation: instructions, descriptions of the environment.
 	Prompt
@@ -27,10 +28,12 @@ const (
 	Output
 )
 
-// Volatile finds values that differ from run to run although nothing differs: ids, dates and times of the run itself, process ids, durations, names of temporary files,
-// addresses. It takes none for another: a Renaming has to explain all of them. It is safe for concurrent use.
+// Volatile finds values that differ from run to run although nothing differs: ids, dates and times of the run
+// itself, process ids, durations, names of temporary files, addresses. It takes none for another: a Renaming
+// has to explain all of them. It is safe for concurrent use.
 type Volatile struct {
-	// From and To are the time of the recorded run. A date or time is volatile when it lies near the run on its side; any other is content.
+	// From and To are the time of the recorded run. A date or time is volatile when it lies near the run on
+	// its side; any other is content.
 	From, To time.Time
 	// Now is the clock of the replay; nil is that of the system.
 	Now func() time.Time
@@ -40,7 +43,8 @@ type Volatile struct {
 	bytes int
 }
 
-// timeSlack is how far from a run a date may lie that tells of it: zones differ, and files were written before.
+// timeSlack is how far from a run a date may lie that tells of it: zones differ, and files were written
+// before.
 const timeSlack = 48 * time.Hour
 
 // Bounds of one text, and of what is kept of texts.
@@ -67,7 +71,8 @@ func near(t, from, to time.Time) bool {
 	return !from.IsZero() && !t.Before(from.Add(-timeSlack)) && !t.After(to.Add(timeSlack))
 }
 
-// ofRecorded reports that a time is that of the recorded run, ofLive that it is that of the replay, whose clock may be the recorded one.
+// ofRecorded reports that a time is that of the recorded run, ofLive that it is that of the replay, whose
+// clock may be the recorded one.
 func (v *Volatile) ofRecorded(t time.Time) bool { return near(t, v.From, later(v.From, v.To)) }
 
 func (v *Volatile) ofLive(t time.Time) bool {
@@ -93,8 +98,9 @@ type Pair struct {
 // same reports that nothing is renamed.
 func (p *Pair) same() bool { return p.Recorded == p.Live }
 
-// Text returns the live text with the recorded values in place of the volatile ones, and what was taken for what. open lists the ranges of a text that the place holds for, by offsets;
-// nil is all of it. Where one value contradicts the renaming, nothing is explained.
+// Text returns the live text with the recorded values in place of the volatile ones, and what was taken for
+// what. open lists the ranges of a text that the place holds for, by offsets; nil is all of it. Where one
+// value contradicts the renaming, nothing is explained.
 func (v *Volatile) Text(p Place, known *Renaming, open func(string) [][2]int, recorded, live string) (string, []Pair) {
 	if recorded == live || len(recorded)+len(live) > maxVolatileText {
 		return live, nil
@@ -135,7 +141,8 @@ const maxVolatileText = 2 << 20
 // formOrder names a list that stands in another order.
 const formOrder = "order"
 
-// Value is Text for values: their texts, those that hold JSON too, and numbers under names that say what they are.
+// Value is Text for values: their texts, those that hold JSON too, and numbers under names that say what they
+// are.
 func (v *Volatile) Value(p Place, known *Renaming, recorded, live exactjson.Value) (exactjson.Value, []Pair) {
 	w := valueWalk{v: v, place: p, trial: &Renaming{parent: known}}
 	out := w.value("", recorded, live)
@@ -238,7 +245,8 @@ func within(atoms []atom, ranges [][2]int) (kept []atom) {
 // maxAligned bounds the table of an alignment.
 const maxAligned = 1 << 20
 
-// aligned pairs the values of two texts: by their order where both have the same forms, else so that most of them have a partner of the form behind the same words.
+// aligned pairs the values of two texts: by their order where both have the same forms, else so that most of
+// them have a partner of the form behind the same words.
 func aligned(recorded, live string, a, b []atom) (pairs [][2]int) {
 	if len(a) == len(b) && slices.EqualFunc(a, b, func(x, y atom) bool { return x.form == y.form }) {
 		for i := range a {
@@ -288,7 +296,8 @@ func aligned(recorded, live string, a, b []atom) (pairs [][2]int) {
 // maxReordered bounds the lines of a list that may stand in another order.
 const maxReordered = 10_000
 
-// reordered reports that two texts differ in the order of a list alone: in lines that name files, or that are points of a list where a program describes its environment.
+// reordered reports that two texts differ in the order of a list alone: in lines that name files, or that are
+// points of a list where a program describes its environment.
 func reordered(p Place, recorded, live string) bool {
 	if len(recorded) != len(live) {
 		return false
@@ -325,8 +334,9 @@ var (
 	listLine = regexp.MustCompile(`^\s*(?:[-*•├└│─]+\s*\S.*|[^\s:]*[/.][^\s:]*)\s*$`)
 )
 
-// Renaming is what volatile values of a recording are called in a replay: one to one, over all of it. Times are measured, not named: they keep their order. The zero value is empty.
-// It is safe for concurrent use. A nil *Renaming has nothing.
+// Renaming is what volatile values of a recording are called in a replay: one to one, over all of it. Times
+// are measured, not named: they keep their order. The zero value is empty. It is safe for concurrent use. A
+// nil *Renaming has nothing.
 type Renaming struct {
 	parent *Renaming
 
@@ -345,7 +355,8 @@ const (
 	maxTimes = 1 << 11 // of one shape; beyond it the order is not looked at
 )
 
-// key makes the spellings of one name alike. Numbers name other things in other forms, everything else is what it is.
+// key makes the spellings of one name alike. Numbers name other things in other forms, everything else is
+// what it is.
 func (p *Pair) key(value string) string {
 	if p.Form == formDate {
 		if t, ok := readWhen(value); ok {
@@ -403,7 +414,8 @@ func (r *Renaming) Allows(pairs []Pair) bool {
 	return true
 }
 
-// Take adds pairs. It reports false, and adds nothing, where one of them contradicts another or what was taken before.
+// Take adds pairs. It reports false, and adds nothing, where one of them contradicts another or what was
+// taken before.
 func (r *Renaming) Take(pairs []Pair) bool {
 	trial := &Renaming{parent: r}
 	for i := range pairs {

@@ -19,7 +19,8 @@ func at(now time.Time) *Volatile {
 	return &Volatile{From: ranAt, To: ranAt.Add(time.Minute), Now: func() time.Time { return now }}
 }
 
-// TestVolatileFormsAreRead has pairs of lines of one program, of which the second is of a run a day later, and how many values differ.
+// TestVolatileFormsAreRead has pairs of lines of one program, of which the second is of a run a day later,
+// and how many values differ.
 func TestVolatileFormsAreRead(t *testing.T) {
 	v := at(ranAt.AddDate(0, 0, 1))
 	for _, c := range []struct {
@@ -139,7 +140,8 @@ func TestMendProposesTheSmallestRules(t *testing.T) {
 	}
 }
 
-// FuzzVolatile explains any two texts: what it explains is made of the live text by replacing values of known forms, and everything it takes is one to one.
+// FuzzVolatile explains any two texts: what it explains is made of the live text by replacing values of known
+// forms, and everything it takes is one to one.
 func FuzzVolatile(f *testing.F) {
 	f.Add("at 2026-11-27T10:00:00Z pid 4 in /tmp/tmpaaaa1111", "at 2026-11-27T12:00:00Z pid 9 in /tmp/tmpbbbb2222")
 	f.Add("Nov 27 21:49 a.go\nNov 27 21:50 b.go", "Nov 27 21:50 b.go\nNov 27 21:49 a.go")

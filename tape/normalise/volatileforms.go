@@ -194,7 +194,8 @@ var (
 	madeName  = regexp.MustCompile(`^(?:\.?tmp[._-]?[A-Za-z0-9_]{6,}|pytest-\d+$)`)
 )
 
-// randomName reports a name that a program made up: behind tmp, or with a run of letters and digits that no word has.
+// randomName reports a name that a program made up: behind tmp, or with a run of letters and digits that no
+// word has.
 func randomName(s string) bool {
 	if madeName.MatchString(s) {
 		return true
@@ -295,7 +296,8 @@ var (
 	zoneTime  = regexp.MustCompile(`\d ?([+-])(\d{2}):?(\d{2})\b`)
 )
 
-// readWhen reads the forms of the table of dates and times, in UTC where no offset is told. One without a year is of the year that is called yearless.
+// readWhen reads the forms of the table of dates and times, in UTC where no offset is told. One without a
+// year is of the year that is called yearless.
 func readWhen(s string) (t time.Time, ok bool) {
 	if t, ok := readEpoch(s); ok {
 		return t, true

@@ -34,7 +34,8 @@ func eventStream(text string) (response exactjson.Value, ok bool) {
 	return response, ok
 }
 
-// JoinEvents returns the response that the events of a stream make up, and whether its end came; ok is false where none of them is the event of a stream that is known.
+// JoinEvents returns the response that the events of a stream make up, and whether its end came; ok is false
+// where none of them is the event of a stream that is known.
 func JoinEvents(events []exactjson.Value) (response exactjson.Value, ended, ok bool) {
 	for _, event := range events {
 		switch kind := event.Get("type").Str(); {
@@ -140,7 +141,8 @@ func chatStream(events []exactjson.Value) exactjson.Value {
 	return with(whole, member("choices", exactjson.ArrayValue(choice)))
 }
 
-// responsesStream takes the response from the event that ends the stream. Some servers leave its items out there, and send them when each is done.
+// responsesStream takes the response from the event that ends the stream. Some servers leave its items out
+// there, and send them when each is done.
 func responsesStream(events []exactjson.Value) (response exactjson.Value, ended, ok bool) {
 	var items []exactjson.Value
 	for _, event := range events {
@@ -165,7 +167,8 @@ func responsesStream(events []exactjson.Value) (response exactjson.Value, ended,
 	return response, ended, true
 }
 
-// converseStream joins the blocks of Bedrock's ConverseStream, whose events are objects with the kind of the event as their member.
+// converseStream joins the blocks of Bedrock's ConverseStream, whose events are objects with the kind of the
+// event as their member.
 func converseStream(events []exactjson.Value) exactjson.Value {
 	blocks := map[string]*pieces{}
 	var order []string

@@ -26,7 +26,8 @@ const LogScope = "tapedeck.log"
 // TeeScope is the scope of spans that were made of model calls which passed over HTTP; see package modeltap.
 const TeeScope = "tapedeck.tee"
 
-// WorkspaceScope is the scope of what a folder held before a run; see package workspace. It is evidence of the trace and no part of the run.
+// WorkspaceScope is the scope of what a folder held before a run; see package workspace. It is evidence of
+// the trace and no part of the run.
 const WorkspaceScope = "tapedeck.workspace"
 
 // Dialect describes one way of writing a run into telemetry. The first dialect of the table that matches a span is its primary dialect;

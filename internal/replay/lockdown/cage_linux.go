@@ -44,8 +44,9 @@ const (
 )
 
 // New makes cmd, which must not have been started, one that waits in namespaces of its own, with so many
-// listeners on the loopback there, and where files is not nil these files. What cmd has as input and output is the command's later, but through a
-// pipe where it is a terminal or a socket. The caller starts cmd within Seen, and calls Ready.
+// listeners on the loopback there, and where files is not nil these files. What cmd has as input and output
+// is the command's later, but through a pipe where it is a terminal or a socket. The caller starts cmd within
+// Seen, and calls Ready.
 func New(cmd *exec.Cmd, listeners int, files *Files) (*Cage, error) {
 	plan, err := json.Marshal(files)
 	if err != nil {
@@ -198,7 +199,8 @@ func (c *Cage) Ready() (listeners []net.Listener, err error) {
 // Enforced says what holds for the command, when Ready has returned.
 func (c *Cage) Enforced() Enforced { return c.held }
 
-// Seen is what was seen of the command, when everything inside has ended. It is to be asked for once, after Ready.
+// Seen is what was seen of the command, when everything inside has ended. It is to be asked for once, after
+// Ready.
 func (c *Cage) Seen() Seen {
 	if c.seen == nil {
 		return Seen{Why: "nothing has run"}

@@ -16,7 +16,8 @@ import (
 
 // confine takes from this thread, and so from the command that it starts, what the command does not need, and
 // says of each thing whether that was possible. The loopback is on when it is called, and the listeners are
-// open. The files of the command are laid out before it may mount nothing any more; an error is that they cannot be.
+// open. The files of the command are laid out before it may mount nothing any more; an error is that they
+// cannot be.
 func confine(files *Files) (e Enforced, err error) {
 	e.Whole = true
 	note := func(what string, needed bool, err error) {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount lays out the files of a command. Without any of it the command could write what is not its own, so the first failure is one of the
-// whole.
+// mount lays out the files of a command. Without any of it the command could write what is not its own, so
+// the first failure is one of the whole.
 func (f *Files) mount() (err error) {
 	points, err := mountPoints()
 	if err != nil {

@@ -25,16 +25,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stageName is the second argument of this program where it stands in for the command until it is watched. Then it becomes the command.
+// stageName is the second argument of this program where it stands in for the command until it is watched.
+// Then it becomes the command.
 const stageName = "watched"
 
 // stageFD is the socket over which the stage hands over what tells of the command.
 const stageFD = 3
 
-// watchedCalls are the system calls that are told of. They are not held up: the kernel does what was asked for.
+// watchedCalls are the system calls that are told of. They are not held up: the kernel does what was asked
+// for.
 var watchedCalls = []uint32{unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_CONNECT}
 
-// watchFilter asks whoever listens about the watched calls, and lets all others pass. The filter before it has the last word.
+// watchFilter asks whoever listens about the watched calls, and lets all others pass. The filter before it
+// has the last word.
 func watchFilter(goarch string) ([]bpf.Instruction, error) {
 	arch, known := auditArch[goarch]
 	if !known {
@@ -65,8 +68,9 @@ func watched() (listener int, err error) {
 	return listener, err
 }
 
-// stage is what the command's process does first: it lets itself be watched, and becomes the command. The first process inside must not be
-// watched itself: it could not go on while it waits for what it is to answer.
+// stage is what the command's process does first: it lets itself be watched, and becomes the command. The
+// first process inside must not be watched itself: it could not go on while it waits for what it is to
+// answer.
 func stage(path string, argv []string) int {
 	var stat unix.Stat_t
 	if err := unix.Fstat(stageFD, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFSOCK || len(argv) == 0 {
@@ -217,7 +221,8 @@ const (
 	maxArgv      = 32 << 10
 )
 
-// seenIn reads what a call asks for, from the memory of the process that waits in it. What cannot be read is told as such.
+// seenIn reads what a call asks for, from the memory of the process that waits in it. What cannot be read is
+// told as such.
 func seenIn(n *notification) (s sighting) {
 	pid := int(n.PID)
 	if pid == 0 {
@@ -238,7 +243,8 @@ func seenIn(n *notification) (s sighting) {
 	return s
 }
 
-// program reads which program is to be started. A search through PATH tries some that are not there: those were not started.
+// program reads which program is to be started. A search through PATH tries some that are not there: those
+// were not started.
 func program(pid int, path, argv uint64, base string) (string, []string) {
 	name, err := text(pid, path, maxArgument)
 	if err != nil {

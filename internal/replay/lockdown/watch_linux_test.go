@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a command starts is seen with its arguments, whoever of its children starts it; what it only looks for is not.
+// What a command starts is seen with its arguments, whoever of its children starts it; what it only looks for
+// is not.
 func TestWhatACommandStartsIsSeen(t *testing.T) {
 	if !asUsers(t) {
 		return

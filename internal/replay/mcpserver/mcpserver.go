@@ -51,7 +51,8 @@ type Tape struct {
 	tools  []tool
 }
 
-// New returns the tools of a tape, and of others that the same command made, with the oracle that answers their calls.
+// New returns the tools of a tape, and of others that the same command made, with the oracle that answers
+// their calls.
 func New(t *tape.Tape, o *oracle.Oracle, others ...*tape.Tape) *Tape {
 	tapes := append([]*tape.Tape{t}, others...)
 	defined := map[string]definition{}

@@ -19,9 +19,11 @@ type conversation struct {
 	// uninstructed says that the tape lacks the instructions of the run: what stands in system are others.
 	uninstructed bool
 	unknown      bool // the recording lacks the whole or an end of it
-	// accumulated says that the recorded request holds only what is new since an earlier one, whose conversation stands before it.
+	// accumulated says that the recorded request holds only what is new since an earlier one, whose
+	// conversation stands before it.
 	accumulated bool
-	// also is the same behind what its agent said and heard before, of a request of such an agent that shows no call.
+	// also is the same behind what its agent said and heard before, of a request of such an agent that shows
+	// no call.
 	also *conversation
 }
 
@@ -181,7 +183,8 @@ type pooled struct {
 // maxAccumulated bounds the messages that are put before those of one request.
 const maxAccumulated = 1 << 14
 
-// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it. It adds what the call leaves behind to grown.
+// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it. It
+// adds what the call leaves behind to grown.
 func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results map[string][]*tape.Event, grown *accumulated) conversation {
 	c := conversation{}
 	if e.Request == nil || len(e.Request.Messages) == 0 || cut(e.Provenance, "request.messages", true) {
@@ -239,7 +242,8 @@ func (c *conversation) fill(t *tape.Tape, messages []pooled, asked map[string]*t
 	}
 }
 
-// behind is a conversation with the messages of a request that holds only what is new. Instructions that it brings stand for the earlier ones.
+// behind is a conversation with the messages of a request that holds only what is new. Instructions that it
+// brings stand for the earlier ones.
 func behind(t *tape.Tape, before, own []pooled) []pooled {
 	system := func(p pooled) bool { return t.Messages[p.id].Role == tape.RoleSystem }
 	if len(own) > 0 && system(own[0]) {
@@ -253,8 +257,8 @@ func behind(t *tape.Tape, before, own []pooled) []pooled {
 	return slices.Concat(before, own)
 }
 
-// before reports a request that holds only what is new, and returns what was said before it: its first message after the instructions is the result of a call
-// for which it does not show that it was asked for.
+// before reports a request that holds only what is new, and returns what was said before it: its first
+// message after the instructions is the result of a call for which it does not show that it was asked for.
 func (g *accumulated) before(t *tape.Tape, own []pooled) (news bool, before []pooled) {
 	for _, p := range own {
 		m := t.Messages[p.id]

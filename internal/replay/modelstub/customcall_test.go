@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// A call that takes a text is a custom call of the responses protocol, whole and streamed: an agent does not know it as a function. Broken
-// arguments of a function are none.
+// A call that takes a text is a custom call of the responses protocol, whole and streamed: an agent does not
+// know it as a function. Broken arguments of a function are none.
 func TestACallThatTakesATextIsACustomOne(t *testing.T) {
 	const patch = "*** Begin Patch\n-VERSION = 1\n+VERSION = 2\n*** End Patch, which is longer than one piece of a stream"
 	for what, of := range map[string]struct {

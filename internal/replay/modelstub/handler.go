@@ -337,8 +337,8 @@ const (
 	maxPause    = 10 * time.Minute
 )
 
-// pause waits until the i-th of n pieces of an answer is due. When a provider sent each piece is on no tape, so
-// they lie at equal distances. It is false when the client does not wait.
+// pause waits until the i-th of n pieces of an answer is due. When a provider sent each piece is on no tape,
+// so they lie at equal distances. It is false when the client does not wait.
 func (h *Handler) pause(w http.ResponseWriter, req *http.Request, r *reply, i, n int, begun time.Time) bool {
 	if h.config.Speed <= 0 {
 		return true

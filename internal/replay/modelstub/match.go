@@ -91,7 +91,8 @@ func (x *comparison) conversations(rec, live *conversation) bool {
 	return x.oneToOne()
 }
 
-// system compares instructions. Of a tape that says that it lacks those of the run, what it has of others has to be the end of the live ones.
+// system compares instructions. Of a tape that says that it lacks those of the run, what it has of others has
+// to be the end of the live ones.
 func (x *comparison) system(rec, live *conversation) bool {
 	said := live.system
 	if rec.uninstructed {
@@ -254,7 +255,8 @@ func Labels(needs oracle.Tolerance) (list []Label) {
 	return list
 }
 
-// oneToOne reports that no name that is taken for another has kept itself in a text of the program that is equal on both sides.
+// oneToOne reports that no name that is taken for another has kept itself in a text of the program that is
+// equal on both sides.
 func (x *comparison) oneToOne() bool {
 	for _, p := range x.pairs {
 		if !p.Distinct() {

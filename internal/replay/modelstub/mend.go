@@ -10,7 +10,8 @@ import (
 // maxMends bounds the places of a conversation for which rules are proposed.
 const maxMends = 4
 
-// mend returns the smallest rules with which a live conversation is that of a turn, as lines of a rules file; none where rules cannot do it, or only such that take out a whole text.
+// mend returns the smallest rules with which a live conversation is that of a turn, as lines of a rules file;
+// none where rules cannot do it, or only such that take out a whole text.
 func (s *Stub) mend(n *turn, live *conversation) (lines []string) {
 	var added []normalise.Rule
 	for range maxMends {

@@ -70,7 +70,8 @@ func (r *reply) items() []object {
 	return list
 }
 
-// custom reports the call of a custom tool, which takes a text: it is offered as one, or has a text that is no JSON for its arguments, as no function does.
+// custom reports the call of a custom tool, which takes a text: it is offered as one, or has a text that is
+// no JSON for its arguments, as no function does.
 func (r *reply) custom(c tape.Part) bool {
 	for _, m := range r.body.Get("tools").Members() {
 		if m.Value.Get("name").Str() == c.Name {

@@ -11,14 +11,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
-// blocks begin the parts in which programs tell a model of their environment, within what they send as the words of a user.
+// blocks begin the parts in which programs tell a model of their environment, within what they send as the
+// words of a user.
 var blocks = regexp.MustCompile(`<(environment_context|environment_details|environment|env|system-reminder|system_reminder|reminder|current_datetime|session_context|context|user_info|workspace_info|additional_context|git_status)(?:\s[^<>]{0,200})?>`)
 
 // maxBlocks bounds the blocks and the repetitions of the question of one text.
 const maxBlocks = 256
 
-// around lists what a program has written of a text that it sends as the words of a user: blocks that tell of the environment, and, where the text holds what the run was asked, what stands around that.
-// What a user says, and what nobody can tell from it, is left out.
+// around lists what a program has written of a text that it sends as the words of a user: blocks that tell of
+// the environment, and, where the text holds what the run was asked, what stands around that. What a user
+// says, and what nobody can tell from it, is left out.
 func (s *Stub) around(text string) (ranges [][2]int) {
 	asked := ""
 	for _, t := range s.tapes {
@@ -51,7 +53,8 @@ func Blocks(text string) (ranges [][2]int) {
 	return ranges
 }
 
-// contradiction says which name of a conversation that agrees with a turn has another name in the replay already.
+// contradiction says which name of a conversation that agrees with a turn has another name in the replay
+// already.
 func (s *Stub) contradiction(n *turn, names *normalise.Renaming, pairs []normalise.Pair) *Difference {
 	d := &Difference{Seq: n.event.Seq, Run: s.run(n), Place: "renaming"}
 	if p := names.Contradicted(pairs); p != nil {
@@ -60,7 +63,8 @@ func (s *Stub) contradiction(n *turn, names *normalise.Renaming, pairs []normali
 	return d
 }
 
-// Renamed counts the values of a form that are others in a replay than in the recording and were taken for equal.
+// Renamed counts the values of a form that are others in a replay than in the recording and were taken for
+// equal.
 type Renamed struct {
 	Form   string `json:"form"`
 	Values int    `json:"values"`

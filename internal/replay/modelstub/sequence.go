@@ -12,9 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// sequence holds the turns of a tape in the order in which its agents took them. It tells which turn goes on after the calls of another one where
-// no request is recorded. A turn that goes on after no calls begins a thread: the main conversation, that of another agent, or a side turn
-// such as a title.
+// sequence holds the turns of a tape in the order in which its agents took them. It tells which turn goes on
+// after the calls of another one where no request is recorded. A turn that goes on after no calls begins a
+// thread: the main conversation, that of another agent, or a side turn such as a title.
 const (
 	// maxOpen bounds how many threads of one agent wait for results at the same time.
 	maxOpen = 64
@@ -62,8 +62,8 @@ const (
 	ambiguous = -2
 )
 
-// callsOf are the tool calls that each turn asked for, by its sequence number: those that say it, and of the others those that came between this
-// turn of their agent and the next one that can have asked for them.
+// callsOf are the tool calls that each turn asked for, by its sequence number: those that say it, and of the
+// others those that came between this turn of their agent and the next one that can have asked for them.
 func callsOf(t *tape.Tape, turns []*turn) map[int][]*tape.Event {
 	calls := map[int][]*tape.Event{}
 	asked := map[agentKey]*turn{} // the newest turn that can have asked for calls
@@ -91,7 +91,8 @@ func callsOf(t *tape.Tape, turns []*turn) map[int][]*tape.Event {
 	return calls
 }
 
-// mayAsk reports that a turn can have asked for tools: it did not fail, was offered some as far as is known, and did not stop for another reason.
+// mayAsk reports that a turn can have asked for tools: it did not fail, was offered some as far as is known,
+// and did not stop for another reason.
 func (n *turn) mayAsk() bool {
 	e := n.event
 	if e.Status == tape.EventError {
@@ -120,8 +121,8 @@ func (n *turn) showsCalls() bool {
 	return slices.ContainsFunc(n.message.Parts, func(p tape.Part) bool { return p.Type == tape.PartToolCall })
 }
 
-// answerWith says what a turn answers: what is recorded, or the calls that followed it. final says that it is the last turn of its agent in a run
-// that ended well.
+// answerWith says what a turn answers: what is recorded, or the calls that followed it. final says that it is
+// the last turn of its agent in a run that ended well.
 func (n *turn) answerWith(calls []*tape.Event, final bool) {
 	n.calls = calls
 	e := n.event
@@ -156,7 +157,8 @@ func (n *turn) answerWith(calls []*tape.Event, final bool) {
 	}
 }
 
-// standIn is the text of an answer that asked for nothing, of which a tape without texts holds that it was given.
+// standIn is the text of an answer that asked for nothing, of which a tape without texts holds that it was
+// given.
 const standIn = "(This answer is not on the tape.)"
 
 // unheard reports that the tape holds neither what a turn was asked nor what it answered.
@@ -181,8 +183,8 @@ func (n *turn) name(several bool) {
 	}
 }
 
-// thread finds for each turn the one after whose calls it goes on: by the ids of the calls that its request shows, else by time. A turn that lies
-// within a call is one of an agent behind that call.
+// thread finds for each turn the one after whose calls it goes on: by the ids of the calls that its request
+// shows, else by time. A turn that lies within a call is one of an agent behind that call.
 func (s *Stub) thread(first int, calls map[int][]*tape.Event) {
 	open := map[agentKey][]int{} // turns whose calls nobody went on after, in order
 	for i, n := range s.turns[first:] {
@@ -220,7 +222,8 @@ func (s *Stub) thread(first int, calls map[int][]*tape.Event) {
 	}
 }
 
-// answered is the turn before a request, by the ids of the calls that its last answer shows; none where they do not tell.
+// answered is the turn before a request, by the ids of the calls that its last answer shows; none where they
+// do not tell.
 func (s *Stub) answered(c *conversation, before int) int {
 	for i := len(c.entries) - 1; i >= 0; i-- {
 		if c.entries[i].role != tape.RoleAssistant {
@@ -258,8 +261,8 @@ func asksModel(e *tape.Event, name string) bool {
 	return e.Model == name || e.Response != nil && e.Response.Model == name
 }
 
-// sides marks turns that stand alone beside the conversation of their agent: they begin and end a thread, and ask for no tool, where another
-// thread of the same agent asks for tools.
+// sides marks turns that stand alone beside the conversation of their agent: they begin and end a thread, and
+// ask for no tool, where another thread of the same agent asks for tools.
 func (s *Stub) sides(first int) {
 	asks := map[agentKey]bool{}
 	goesOn := map[int]bool{}
@@ -278,7 +281,8 @@ type place struct {
 	begin bool // it shows no answer
 }
 
-// placeOf finds the turn that gave the last answer that a live request shows: by the ids of its calls, else by what it says.
+// placeOf finds the turn that gave the last answer that a live request shows: by the ids of its calls, else
+// by what it says.
 func (s *Session) placeOf(live *conversation) place {
 	for i := len(live.entries) - 1; i >= 0; i-- {
 		e := live.entries[i]
@@ -301,7 +305,8 @@ func (s *Session) placeOf(live *conversation) place {
 // plainly tells what an agent sends back from what it was answered.
 var plainly oracle.Normal
 
-// saidBy reports that an entry of a live request is an answer that was served: the same calls, or without calls the same text.
+// saidBy reports that an entry of a live request is an answer that was served: the same calls, or without
+// calls the same text.
 func saidBy(e *entry, m *tape.Message) bool {
 	text, calls := "", 0
 	for i := range m.Parts {
@@ -337,11 +342,13 @@ func (s *Session) stands(i int, at place, live *conversation) bool {
 	return s.next(i) == i && live.answers() == s.answersBefore(i)
 }
 
-// against says what speaks against a turn of which no request is recorded: a model that other turns asked, tools that are offered to one and not to the
-// other, a side turn in place of a main one or the reverse, other instructions; nil where nothing does.
+// against says what speaks against a turn of which no request is recorded: a model that other turns asked,
+// tools that are offered to one and not to the other, a side turn in place of a main one or the reverse,
+// other instructions; nil where nothing does.
 func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 	n := s.stub.turns[i]
-	// Programs ask now one model for a title, now another one; without tools it is none of the main conversation.
+	// Programs ask now one model for a title, now another one; without tools it is none of the main
+	// conversation.
 	titled := n.side && len(r.Tools) == 0
 	if r.Model != "" && n.event.Model != "" && !asksModel(n.event, r.Model) && s.stub.models[r.Model] && !titled {
 		return &Difference{Place: "model", Recorded: n.event.Model, Live: r.Model}
@@ -361,14 +368,16 @@ func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 	return nil
 }
 
-// alone reports that the model of a side turn is one that no other turn of its agent asked: the model tells then that it is not the main one.
+// alone reports that the model of a side turn is one that no other turn of its agent asked: the model tells
+// then that it is not the main one.
 func (s *Session) alone(model string, side *turn) bool {
 	return model != "" && asksModel(side.event, model) && !slices.ContainsFunc(s.stub.turns, func(n *turn) bool {
 		return !n.side && n.tape == side.tape && keyOfAgent(n.event) == keyOfAgent(side.event) && (n.event.Model == "" || asksModel(n.event, model))
 	})
 }
 
-// expected is the turn that a request which was not served stands for: the one that comes next at its place, and how it differs; none where nothing tells.
+// expected is the turn that a request which was not served stands for: the one that comes next at its place,
+// and how it differs; none where nothing tells.
 func (s *Session) expected(r *Request, live *conversation, found []agreement) (best int, differs *Difference) {
 	at, best := s.placeOf(live), none
 	for i, n := range s.stub.turns {

@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// silent is a tape of which no record holds what was sent or answered: model calls and tool calls with their times.
+// silent is a tape of which no record holds what was sent or answered: model calls and tool calls with their
+// times.
 type silent struct{ tape.Tape }
 
 var began = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -43,7 +44,8 @@ func (s *silent) tool(id string, from, to int) *tape.Event {
 	}, from, to)
 }
 
-// asks is a live request that shows what was asked for and answered so far: the ids of the calls of each answer.
+// asks is a live request that shows what was asked for and answered so far: the ids of the calls of each
+// answer.
 func asks(model string, answers ...[]string) Request {
 	r := Request{API: "test", Model: model, Tools: []string{"t"}, Messages: []tape.Message{{Role: tape.RoleUser, Parts: []tape.Part{{Type: tape.PartText, Text: "go"}}}}}
 	for _, ids := range answers {
@@ -64,7 +66,8 @@ func wantSeq(t *testing.T, s *Session, r Request, seq int, outcome Outcome) {
 	}
 }
 
-// An agent of the same name and model that works behind a call has a conversation of its own: what comes within the call is none of the caller's turns.
+// An agent of the same name and model that works behind a call has a conversation of its own: what comes
+// within the call is none of the caller's turns.
 func TestAnAgentBehindACallTakesNoTurnOfItsCaller(t *testing.T) {
 	tp := newSilent()
 	tp.model("m", 0, 10)      // 1 asks for the agent
@@ -180,7 +183,8 @@ func news(first bool) *tape.Tape {
 	return &tp.Tape
 }
 
-// What is new stands behind what was said before; where that is not recorded, the sequence decides, and what is recorded has to agree.
+// What is new stands behind what was said before; where that is not recorded, the sequence decides, and what
+// is recorded has to agree.
 func TestRequestsOfWhatIsNewAloneAreAccumulated(t *testing.T) {
 	text := func(role tape.Role, s string) tape.Message {
 		return tape.Message{Role: role, Parts: []tape.Part{{Type: tape.PartText, Text: s}}}
@@ -209,7 +213,8 @@ func TestRequestsOfWhatIsNewAloneAreAccumulated(t *testing.T) {
 	}
 }
 
-// A request that is not served is evidence of what tools returned; one that is served has a record of its own.
+// A request that is not served is evidence of what tools returned; one that is served has a record of its
+// own.
 func TestWhatARequestThatIsNotServedShowsIsKept(t *testing.T) {
 	s := New(news(true), Options{}).NewSession()
 	second := asks("m", []string{"a"})

@@ -1,10 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers (OpenAI, Anthropic, Gemini, Bedrock,
-// Ollama, Cohere, Mistral, OpenRouter), whole and streamed. A request gets what the recorded request with the same
-// conversation was answered, or a typed miss; nothing is guessed. What the protocol demands and the tape does not hold is made up, and
-// declared with each answer.
+// Package modelstub answers the model calls of a replay from a tape, over the protocols of providers (OpenAI,
+// Anthropic, Gemini, Bedrock, Ollama, Cohere, Mistral, OpenRouter), whole and streamed. A request gets what
+// the recorded request with the same conversation was answered, or a typed miss; nothing is guessed. What the
+// protocol demands and the tape does not hold is made up, and declared with each answer.
 package modelstub
 
 import (
@@ -26,12 +26,14 @@ type Options struct {
 	Rules *normalise.Rules
 	// Verifier may be nil: redacted texts then agree only with themselves.
 	Verifier oracle.TokenVerifier
-	// Volatile finds what differs from run to run although nothing differs, in what programs write around a conversation; nil finds nothing.
+	// Volatile finds what differs from run to run although nothing differs, in what programs write around a
+	// conversation; nil finds nothing.
 	Volatile *normalise.Volatile
-	// Names are what volatile values of the recording are called in the one replay that the stub is for; nil: each session has its own.
+	// Names are what volatile values of the recording are called in the one replay that the stub is for; nil:
+	// each session has its own.
 	Names *normalise.Renaming
-	// Served reports that a call of a tool was answered from the recording in the replay: nothing in its result is volatile. Without it all tools are taken to have run. It must be
-	// safe for concurrent use.
+	// Served reports that a call of a tool was answered from the recording in the replay: nothing in its
+	// result is volatile. Without it all tools are taken to have run. It must be safe for concurrent use.
 	Served func(tool, argsHash string) bool
 	// Mask hides secrets in what reports show of live texts; nil shows them as they are.
 	Mask func(text string) string
@@ -50,8 +52,8 @@ func (o *Options) mask(text string) string {
 	return o.Mask(text)
 }
 
-// Stub is a tape, or those of the runs that one command made, ready to be asked. What it answers does not change, and it is safe for concurrent
-// use; its sessions hold what has been served.
+// Stub is a tape, or those of the runs that one command made, ready to be asked. What it answers does not
+// change, and it is safe for concurrent use; its sessions hold what has been served.
 type Stub struct {
 	tapes   []*tape.Tape
 	options Options
@@ -89,7 +91,8 @@ type turn struct {
 // New returns a stub of the tape, which must not change any more.
 func New(t *tape.Tape, o Options) *Stub { return Family([]*tape.Tape{t}, o) }
 
-// Family returns a stub of the runs that one command made: each session can be served each of their turns once.
+// Family returns a stub of the runs that one command made: each session can be served each of their turns
+// once.
 func Family(tapes []*tape.Tape, o Options) *Stub {
 	s := &Stub{tapes: tapes, options: o, byCall: map[string]int{}, models: map[string]bool{}, normal: oracle.Normal{Rules: o.Rules, Verifier: o.Verifier, Volatile: o.Volatile}}
 	for i := range tapes {
@@ -360,8 +363,8 @@ func plus(labels map[Label]bool, more Label) map[Label]bool {
 	return labels
 }
 
-// nearest says of a miss which recorded request it stands for, and where it differs: the one that comes next in the sequence of its agent, else the one that
-// agrees furthest.
+// nearest says of a miss which recorded request it stands for, and where it differs: the one that comes next
+// in the sequence of its agent, else the one that agrees furthest.
 func (s *Session) nearest(r *Request, live *conversation, found []agreement) *Difference {
 	for i, n := range s.stub.turns {
 		if found[i].agrees && !s.names.Allows(found[i].pairs) {
@@ -521,8 +524,9 @@ func (s *Session) Shown() map[string]Shown {
 // askedCall is a tool and the digest of arguments.
 type askedCall struct{ tool, hash string }
 
-// AskedBy tells to which of several runs a tool call belongs: the one whose turn was served first of those that asked for such a call, and whose call has
-// not been told yet. It is nil where no turn did, or where there is one run.
+// AskedBy tells to which of several runs a tool call belongs: the one whose turn was served first of those
+// that asked for such a call, and whose call has not been told yet. It is nil where no turn did, or where
+// there is one run.
 func (s *Session) AskedBy(tool, argsHash string) *tape.Tape {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,7 +102,8 @@ func volatile(now time.Time) *normalise.Volatile {
 	return &normalise.Volatile{From: ran, To: ran.Add(time.Minute), Now: func() time.Time { return now }}
 }
 
-// TestASecondRunOfAPublishedProgramIsServed asks what a second run asked, the same day and, with its dates moved, a week later.
+// TestASecondRunOfAPublishedProgramIsServed asks what a second run asked, the same day and, with its dates
+// moved, a week later.
 func TestASecondRunOfAPublishedProgramIsServed(t *testing.T) {
 	later := strings.NewReplacer("2026-11-27", "2026-12-04", "Friday, November 27, 2026", "Friday, December 4, 2026")
 	for name, forms := range map[string][]string{
@@ -185,7 +186,8 @@ const (
 	idC = "c4d1e8f7-2b6a-4f3e-a1d9-8e7c6b5a4f33"
 )
 
-// TestOnlyWhatAProgramWroteIsVolatile has a pair of conversations for each rule, and whether the second is taken for the first.
+// TestOnlyWhatAProgramWroteIsVolatile has a pair of conversations for each rule, and whether the second is
+// taken for the first.
 func TestOnlyWhatAProgramWroteIsVolatile(t *testing.T) {
 	const asked = "What happened on 2026-11-27?"
 	for _, c := range []struct {
@@ -290,7 +292,8 @@ func TestAMissNamesTheRulesThatMendIt(t *testing.T) {
 	}
 }
 
-// A tape that says that it lacks the instructions of a run is asked for what it has. What it has of other instructions has to be the end of the live ones.
+// A tape that says that it lacks the instructions of a run is asked for what it has. What it has of other
+// instructions has to be the end of the live ones.
 func TestInstructionsThatAreNotRecordedAreNotCompared(t *testing.T) {
 	const later = "Agent types, as of 2026-11-27:\n- one"
 	for _, c := range []struct {

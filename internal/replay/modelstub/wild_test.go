@@ -123,7 +123,8 @@ func (l *logged) differs(m tape.Message) string {
 	return ""
 }
 
-// served sends the requests of a published program to a server of its tapes, one after the other, and returns what each was answered.
+// served sends the requests of a published program to a server of its tapes, one after the other, and returns
+// what each was answered.
 func served(t *testing.T, tapes []*tape.Tape, requests []logged) (list []Answer) {
 	t.Helper()
 	h := NewHandler(Config{Stub: Family(tapes, Options{}), Answered: func(_ string, a *Answer) { list = append(list, *a) }})
@@ -140,8 +141,8 @@ func served(t *testing.T, tapes []*tape.Tape, requests []logged) (list []Answer)
 // wild are the published programs and how many requests of each are answered.
 var wild = map[string]int{"claude-code": 7, "claude-code-raw": 7, "codex": 5, "copilot": 5, "gemini": 5, "mini": 5}
 
-// wantInOrder demands that each request of the main conversation gets the answer that the program got, in the order of the recording, and that
-// no side turn gets one of them.
+// wantInOrder demands that each request of the main conversation gets the answer that the program got, in the
+// order of the recording, and that no side turn gets one of them.
 func wantInOrder(t *testing.T, name string, requests []logged, answers []Answer) {
 	t.Helper()
 	last := 0
@@ -164,8 +165,8 @@ func wantInOrder(t *testing.T, name string, requests []logged, answers []Answer)
 	}
 }
 
-// The requests that published programs sent when they were recorded are answered from the tapes of their telemetry, also where that holds no
-// request (Claude Code, Codex) or only what is new (Copilot).
+// The requests that published programs sent when they were recorded are answered from the tapes of their
+// telemetry, also where that holds no request (Claude Code, Codex) or only what is new (Copilot).
 func TestPublishedProgramsAreAnsweredAsRecorded(t *testing.T) {
 	for name, want := range wild {
 		requests := wildRequests(t, name)
@@ -176,7 +177,8 @@ func TestPublishedProgramsAreAnsweredAsRecorded(t *testing.T) {
 	}
 }
 
-// Programs give calls ids of their own, or none: then what the calls say tells which answer a request goes on after.
+// Programs give calls ids of their own, or none: then what the calls say tells which answer a request goes on
+// after.
 func TestATurnIsFoundWithoutTheIDsOfCalls(t *testing.T) {
 	for name := range wild {
 		requests := wildRequests(t, name)
@@ -191,7 +193,8 @@ func TestATurnIsFoundWithoutTheIDsOfCalls(t *testing.T) {
 	}
 }
 
-// A title is no answer to the main conversation, and the reverse: in whatever order they come, and where one model is asked for both.
+// A title is no answer to the main conversation, and the reverse: in whatever order they come, and where one
+// model is asked for both.
 func TestATitleIsNeverServedForTheMainConversation(t *testing.T) {
 	for _, name := range []string{"claude-code", "claude-code-raw"} {
 		for _, oneModel := range []bool{false, true} {
@@ -244,7 +247,8 @@ func TestATitleIsNeverServedForTheMainConversation(t *testing.T) {
 	}
 }
 
-// A request that stands elsewhere than any recorded one is a miss, also where nothing of the recorded requests is known.
+// A request that stands elsewhere than any recorded one is a miss, also where nothing of the recorded
+// requests is known.
 func TestARequestThatGoesOnElsewhereIsAMiss(t *testing.T) {
 	for _, name := range []string{"claude-code", "codex"} {
 		requests := wildRequests(t, name)

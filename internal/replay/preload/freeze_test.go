@@ -64,7 +64,8 @@ console.log(randomUUID(), again(), globalThis.crypto.randomUUID(), Math.random()
 assert.match(randomUUID(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 `
 
-// TestFrozenProgramsHaveTheRecordedClockAndTheSameNumbers runs each program twice with one seed, once with another, and once without.
+// TestFrozenProgramsHaveTheRecordedClockAndTheSameNumbers runs each program twice with one seed, once with
+// another, and once without.
 func TestFrozenProgramsHaveTheRecordedClockAndTheSameNumbers(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, runtime string }{
 		"python3": {"clock.py", pythonClock, "Python "}, "node": {"clock.mjs", nodeClock, "Node "},

@@ -20,14 +20,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
-// Copied is what is known of the tools that ran in a copy of the workspace. Its JSON form is part of the contract.
+// Copied is what is known of the tools that ran in a copy of the workspace. Its JSON form is part of the
+// contract.
 type Copied struct {
 	At      string             `json:"at"` // where the command found the copy
 	Promise string             `json:"promise"`
 	Of      workspace.Restored `json:"restored"`
 	LeftOut map[string]int     `json:"left_out,omitempty"` // of the workspace, when it was recorded
 	Ran     int                `json:"ran"`                // calls of tools in it
-	// AsRecorded are those with the recorded result, NotRecorded those whose result the recording does not hold.
+	// AsRecorded are those with the recorded result, NotRecorded those whose result the recording does not
+	// hold.
 	AsRecorded  int      `json:"as_recorded"`
 	NotRecorded int      `json:"not_recorded,omitempty"`
 	Different   []string `json:"different,omitempty"` // the others, each with what differs
@@ -151,7 +153,8 @@ func exists(path string) bool {
 
 func inside(path, dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") }
 
-// Put has a command run in the copy. Outside of a namespace only a command that was recorded within the workspace can: the copy lies elsewhere.
+// Put has a command run in the copy. Outside of a namespace only a command that was recorded within the
+// workspace can: the copy lies elsewhere.
 func (w *Workspace) Put(c *Command, shut Shut) error {
 	if shut == ShutNamespace {
 		w.Promise, c.Files = copyPromise, w.files

@@ -16,14 +16,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Evidence is what was seen of the command from outside: its telemetry has no part in it. Its JSON form is part of the contract.
+// Evidence is what was seen of the command from outside: its telemetry has no part in it. Its JSON form is
+// part of the contract.
 type Evidence struct {
 	// Watched says that every program that was started was seen; NotWatched why not.
 	Watched    bool      `json:"programs_watched"`
 	NotWatched string    `json:"programs_not_watched,omitempty"`
 	Started    int       `json:"programs_started"`
 	Programs   []Started `json:"programs"`
-	// Looked says where changed files were looked for: the copy of the workspace, or the folder in which the command ran.
+	// Looked says where changed files were looked for: the copy of the workspace, or the folder in which the
+	// command ran.
 	Looked    string         `json:"files_looked_for,omitempty"`
 	NotLooked string         `json:"files_not_looked_for,omitempty"` // why not
 	Files     []ChangedFile  `json:"files,omitempty"`
@@ -112,16 +114,16 @@ func (e *Evidence) AddFiles(files ...ChangedFile) {
 // shells are programs that take a command as a text.
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "fish": true, "busybox": true}
 
-// commandMembers are the names under which tools of coding agents take a command, writtenMembers those under which they take what they
-// write into a file, and fileMembers those of the file.
+// commandMembers are the names under which tools of coding agents take a command, writtenMembers those under
+// which they take what they write into a file, and fileMembers those of the file.
 var (
 	commandMembers = []string{"command", "cmd", "script", "bash_command", "commands"}
 	writtenMembers = []string{"content", "contents", "new_string", "new_str", "file_text", "insert_text", "newText", "new_text"}
 	fileMembers    = []string{"file_path", "path", "filename", "filePath", "file", "target_file"}
 )
 
-// commandOf is the command that a call has a shell do; "" for none. A list is a program with its arguments, of which the last is the text
-// where the program is a shell.
+// commandOf is the command that a call has a shell do; "" for none. A list is a program with its arguments,
+// of which the last is the text where the program is a shell.
 func commandOf(e *tape.Event) string {
 	for _, name := range commandMembers {
 		v := e.Args.Get(name)
@@ -137,7 +139,8 @@ func commandOf(e *tape.Event) string {
 	return ""
 }
 
-// enough is how long a command is that is looked for within a longer one: agents put lines of their own around it.
+// enough is how long a command is that is looked for within a longer one: agents put lines of their own
+// around it.
 const enough = 8
 
 // started returns the shell that was started with a command.
@@ -158,8 +161,9 @@ func (e *Evidence) started(command string, own []string) (string, bool) {
 // claimed reports a layer by which the tool itself did not run.
 func (l Layer) claimed() bool { return l == LayerOracle || l == LayerMCP || l == LayerModel }
 
-// contradict looks for what was seen and cannot be if the layers are right: a shell was started with the command of a call that nobody ran,
-// or a file holds what a call wrote that nobody ran. What a program starts for itself is no contradiction, whatever it is.
+// contradict looks for what was seen and cannot be if the layers are right: a shell was started with the
+// command of a call that nobody ran, or a file holds what a call wrote that nobody ran. What a program starts
+// for itself is no contradiction, whatever it is.
 func (e *Evidence) contradict(source, replayed *tape.Tape, tools []ToolCall, own []string) {
 	e.Contradictions = nil
 	layers := map[int]Layer{}

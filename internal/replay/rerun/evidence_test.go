@@ -29,8 +29,8 @@ func called(t *testing.T, calls ...string) *tape.Tape {
 	return tp
 }
 
-// A shell that was started with the command of a call that nobody ran contradicts the report, and so does a file that such a call wrote. What
-// the program starts for itself does not.
+// A shell that was started with the command of a call that nobody ran contradicts the report, and so does a
+// file that such a call wrote. What the program starts for itself does not.
 func TestWhatWasSeenContradictsTheLayers(t *testing.T) {
 	started := func(argv ...string) lockdown.Seen {
 		return lockdown.Seen{Watched: true, Started: 1, Programs: []lockdown.Program{{Path: "/usr/bin/" + argv[0], Argv: argv, Count: 1}}}

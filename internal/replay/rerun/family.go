@@ -34,11 +34,13 @@ type Pairs struct {
 	Others      []string // run ids of what else ran
 }
 
-// maxPairs bounds how many comparisons are made to find which replay is that of which run. Beyond it, runs stand for each other in their order.
+// maxPairs bounds how many comparisons are made to find which replay is that of which run. Beyond it, runs
+// stand for each other in their order.
 const maxPairs = 4096
 
-// Pair gives each recorded run the replayed one that it has the most equal events with, one to one, the closest first. Of those that are equally close,
-// the earlier ones. The parts of a joined run are no other runs. c takes for equal what agrees in the normal form.
+// Pair gives each recorded run the replayed one that it has the most equal events with, one to one, the
+// closest first. Of those that are equally close, the earlier ones. The parts of a joined run are no other
+// runs. c takes for equal what agrees in the normal form.
 func Pair(recorded, replayed []*tape.Tape, o compare.Options, c *Reconciler) (p Pairs, err error) {
 	p = Pairs{Replayed: make([]*tape.Tape, len(recorded)), Comparisons: make([]*compare.Result, len(recorded)), Tolerated: make([][]Tolerated, len(recorded))}
 	type pair struct {
@@ -95,8 +97,8 @@ func Pair(recorded, replayed []*tape.Tape, o compare.Options, c *Reconciler) (p 
 	return p, nil
 }
 
-// JudgeRuns is Judge of all runs that one command made, and says of each how its replay ended. layers says what answered the tool calls of a
-// replayed run. It returns the first replay, nil where none came.
+// JudgeRuns is Judge of all runs that one command made, and says of each how its replay ended. layers says
+// what answered the tool calls of a replayed run. It returns the first replay, nil where none came.
 func (r *Report) JudgeRuns(recorded []*tape.Tape, p Pairs, layers func(recorded, replayed *tape.Tape) []ToolCall) (first *tape.Tape) {
 	r.Runs, r.Tools = nil, []ToolCall{}
 	came, equal, details := 0, 0, ""

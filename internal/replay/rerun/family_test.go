@@ -59,7 +59,8 @@ func TestEachRecordedRunGetsTheReplayThatFitsItBest(t *testing.T) {
 	}
 }
 
-// What is judged of each run of a family is the verdict of all, and one change of what happened makes it false.
+// What is judged of each run of a family is the verdict of all, and one change of what happened makes it
+// false.
 func TestAFamilyIsAsRecordedWhenEachOfItsRunsIs(t *testing.T) {
 	recorded := []*tape.Tape{calling("a", "x"), calling("b", "y")}
 	for name, of := range map[string]struct {

@@ -16,8 +16,9 @@ import (
 // excerptCells is how much of the two sides of a difference a headline shows.
 const excerptCells = 60
 
-// headline says where a replay left the recording, by the first model call that was not served: which recorded event it stands for, and what is
-// different. It is empty where all were served, and where the runs parted before: then the comparison says more.
+// headline says where a replay left the recording, by the first model call that was not served: which
+// recorded event it stands for, and what is different. It is empty where all were served, and where the runs
+// parted before: then the comparison says more.
 func headline(calls []*modelstub.Call, of string, c *compare.Result) string {
 	for _, call := range calls {
 		if call.Outcome.Served() || call.Outcome == modelstub.Live || call.Outcome == modelstub.Unsupported {

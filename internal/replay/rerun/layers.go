@@ -43,8 +43,9 @@ type Asked struct {
 	Outcome        oracle.Outcome
 }
 
-// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
-// arguments are given away in order. Those under LayerLive were told to run. forkAt is the first event that is free, 0 for none.
+// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of
+// one tool and the same arguments are given away in order. Those under LayerLive were told to run. forkAt is
+// the first event that is free, 0 for none.
 func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool, forkAt int) []ToolCall {
 	calls, told := []ToolCall{}, saidBy(t)
 	for i := range t.Events {
@@ -72,9 +73,10 @@ func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) boo
 	return calls
 }
 
-// ranBy says who ran a tool that no session was asked for. A tool of a provider is done when the answer of the model arrives: that answer
-// holds it as a block of its own, and asks the agent for nothing. What an answer asks for as a call the agent ran, whatever kind the
-// telemetry gives the tool: local tools of coding agents are called builtin too.
+// ranBy says who ran a tool that no session was asked for. A tool of a provider is done when the answer of
+// the model arrives: that answer holds it as a block of its own, and asks the agent for nothing. What an
+// answer asks for as a call the agent ran, whatever kind the telemetry gives the tool: local tools of coding
+// agents are called builtin too.
 func (a said) ranBy(e *tape.Event) Layer {
 	as := a.calls[e.ToolCallID]
 	switch {
@@ -131,8 +133,8 @@ func blockID(p *tape.Part) string {
 // agentRuns are blocks of providers that ask the agent to do something, under names of their own.
 var agentRuns = map[string]bool{"local_shell_call": true, "shell_call": true, "computer_call": true, "apply_patch_call": true}
 
-// providerTools are names under which providers run tools themselves. Where the answer of the model is not recorded, a tool of such a name
-// may be one of the agent all the same.
+// providerTools are names under which providers run tools themselves. Where the answer of the model is not
+// recorded, a tool of such a name may be one of the agent all the same.
 var providerTools = map[string]bool{
 	"web_search": true, "web_search_preview": true, "web_fetch": true, "code_interpreter": true, "code_execution": true, "file_search": true, "image_generation": true,
 	"google_search": true, "url_context": true,

@@ -53,7 +53,8 @@ var Own = []string{RedactionKeyVariable, OracleTokenVariable}
 type Choice struct {
 	Names    []string
 	Patterns []string // as path.Match has them
-	// OfProgram says which variables belong to the program that is run; nil: none. Secrets among them are withheld.
+	// OfProgram says which variables belong to the program that is run; nil: none. Secrets among them are
+	// withheld.
 	OfProgram func(name string) bool
 }
 

@@ -35,8 +35,9 @@ type Command struct {
 	Held *Held
 	// Files are what a command that is held may write; nil leaves it all files.
 	Files *lockdown.Files
-	// Detached is set for a command whose processes are ended wherever they are (Linux): it is called with the names of those that had left the group. Mark is a variable that this
-	// command alone has, as NAME=VALUE.
+	// Detached is set for a command whose processes are ended wherever they are (Linux): it is called with
+	// the names of those that had left the group. Mark is a variable that this command alone has, as
+	// NAME=VALUE.
 	Detached func(names []string)
 	Mark     string
 	// Remove is a folder that must not outlive this process, where Held can see to it.

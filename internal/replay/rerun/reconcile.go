@@ -15,14 +15,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
-// Tolerated is a field of an event that is not equal to the recorded one and was taken for equal, as the model stub takes it.
+// Tolerated is a field of an event that is not equal to the recorded one and was taken for equal, as the
+// model stub takes it.
 type Tolerated struct {
 	Seq    int               `json:"seq"` // of the recording; 0 is what the run was asked
 	Field  compare.Field     `json:"field"`
 	Labels []modelstub.Label `json:"labels"`
 }
 
-// Reconciler compares what a replay did with what was recorded in the normal form in which its model calls were compared, with the names that they were given.
+// Reconciler compares what a replay did with what was recorded in the normal form in which its model calls
+// were compared, with the names that they were given.
 type Reconciler struct {
 	Normal oracle.Normal
 	Names  *normalise.Renaming
@@ -42,7 +44,8 @@ func (c *Reconciler) Compare(recorded, replayed *tape.Tape, o compare.Options) (
 	return r, tolerated, err
 }
 
-// Reconcile returns the replayed run with the recorded values in place of those that agree with them in the normal form, and what it replaced. r is the comparison of the two; both tapes stay as they are.
+// Reconcile returns the replayed run with the recorded values in place of those that agree with them in the
+// normal form, and what it replaced. r is the comparison of the two; both tapes stay as they are.
 func (c *Reconciler) Reconcile(recorded, replayed *tape.Tape, r *compare.Result) (*tape.Tape, []Tolerated) {
 	out := *replayed
 	out.Events, out.Messages = slices.Clone(replayed.Events), maps.Clone(replayed.Messages)
@@ -118,7 +121,8 @@ func (c *Reconciler) place(e *tape.Event) normalise.Place {
 	return normalise.Output
 }
 
-// asks puts the recorded arguments in place of those that a model of the replay asked for, where the calls are the same in order.
+// asks puts the recorded arguments in place of those that a model of the replay asked for, where the calls
+// are the same in order.
 func (c *Reconciler) asks(recorded, out *tape.Tape, a, b *tape.Event, agree func(int, compare.Field, oracle.Compared) bool) {
 	if a.Response == nil || b.Response == nil {
 		return

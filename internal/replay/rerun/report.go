@@ -379,8 +379,8 @@ func (r *Report) Notes() (list []string) {
 	return list
 }
 
-// missed says what became of the model calls that did not get what was recorded. Those that follow each other and are the same, as a program that tries again
-// makes them, are one.
+// missed says what became of the model calls that did not get what was recorded. Those that follow each other
+// and are the same, as a program that tries again makes them, are one.
 func (r *Report) missed() (text string) {
 	type miss struct {
 		first, last int

@@ -10,15 +10,17 @@ import (
 	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
-// A replay without telemetry is known by its model calls alone. What it is compared with is then what the model calls of the recording show.
+// A replay without telemetry is known by its model calls alone. What it is compared with is then what the
+// model calls of the recording show.
 
-// NotShown are the fields of which no model call tells, or not as telemetry does: chat completions do not say that a tool failed.
+// NotShown are the fields of which no model call tells, or not as telemetry does: chat completions do not say
+// that a tool failed.
 var NotShown = []compare.Field{
 	compare.FieldCaller, compare.FieldRelation, compare.FieldServer, compare.FieldExecutedArgs, compare.FieldFailed, compare.FieldError, compare.FieldStatus,
 }
 
-// AsShown is a run as its model calls show it: without calls of agents and retrievers, with the tool calls that a model asked for, and of each the
-// result that a model was told.
+// AsShown is a run as its model calls show it: without calls of agents and retrievers, with the tool calls
+// that a model asked for, and of each the result that a model was told.
 func AsShown(t *tape.Tape) *tape.Tape {
 	type callKey struct{ id, name string }
 	asked, told := map[callKey]bool{}, map[string]*tape.Part{}

@@ -13,9 +13,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Told returns a replayed tape with the results that the model stub saw of its tool calls which no record answers: instrumentations leave out a request
-// that fails, and so what it told. A result that has the content of the recorded one in another form stands in the recorded form. redact hides
-// secrets as in the telemetry.
+// Told returns a replayed tape with the results that the model stub saw of its tool calls which no record
+// answers: instrumentations leave out a request that fails, and so what it told. A result that has the
+// content of the recorded one in another form stands in the recorded form. redact hides secrets as in the
+// telemetry.
 func Told(replayed *tape.Tape, recorded []*tape.Tape, shown map[string]modelstub.Shown, redact func(string) string) *tape.Tape {
 	var own *tape.Tape
 	for i := range replayed.Events {

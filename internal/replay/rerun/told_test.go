@@ -13,7 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// What a request showed that was not served is evidence of what a tool returned. It counts for a call that no record answers, and for no other one.
+// What a request showed that was not served is evidence of what a tool returned. It counts for a call that no
+// record answers, and for no other one.
 func TestWhatTheStubSawAnswersACallThatNoRecordDoes(t *testing.T) {
 	text := exactjson.StringValue
 	recorded := calling("a", "bash")

@@ -36,8 +36,8 @@ const (
 	qwenPrefix   = "qwen-code."
 )
 
-// QwenCode reads Qwen Code, which writes the log records of Gemini CLI under names of its own. Requests lack the instructions. Of an answer its text is recorded; the calls in it stand in
-// the next request.
+// QwenCode reads Qwen Code, which writes the log records of Gemini CLI under names of its own. Requests lack
+// the instructions. Of an answer its text is recorded; the calls in it stand in the next request.
 var QwenCode = &dialect.Dialect{
 	ID:     "qwen-code",
 	Name:   "Qwen Code",

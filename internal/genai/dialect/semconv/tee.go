@@ -5,7 +5,8 @@ package semconv
 
 import "github.com/tapedeck/tapedeck/internal/genai/dialect"
 
-// Tee is what tapedeck makes of model calls that pass it, after the conventions. The row marks the tapes: no tool and no agent told of itself.
+// Tee is what tapedeck makes of model calls that pass it, after the conventions. The row marks the tapes: no
+// tool and no agent told of itself.
 var Tee = &dialect.Dialect{
 	ID:       "tee",
 	Name:     "Agents without telemetry: model calls as they passed",
