@@ -354,7 +354,7 @@ func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 		return &Difference{Place: "model", Recorded: n.event.Model, Live: r.Model}
 	}
 	offered := &Difference{Place: "tools", Recorded: strings.Join(n.tools, ", "), Live: strings.Join(r.Tools, ", ")}
-	if len(r.Tools) == 0 && (n.showsCalls() || len(n.tools) > 0) {
+	if len(r.Tools) == 0 && (len(n.tools) > 0 || n.showsCalls() && !s.untold(n)) {
 		return offered
 	}
 	if len(r.Tools) > 0 && (n.side && !s.alone(r.Model, n) || n.toolsKnown && n.event.Request != nil && len(n.event.Request.Messages) > 0 && len(n.tools) == 0) {
@@ -366,6 +366,12 @@ func (s *Session) against(r *Request, i int, live *conversation) *Difference {
 		return x.diff
 	}
 	return nil
+}
+
+// untold reports that nothing tells which requests of a program offer tools: its tape holds no tools and no
+// side turn, and no request of the session had one.
+func (s *Session) untold(n *turn) bool {
+	return !n.toolsKnown && !s.offered && !slices.ContainsFunc(s.stub.turns, func(other *turn) bool { return other.side && other.tape == n.tape })
 }
 
 // alone reports that the model of a side turn is one that no other turn of its agent asked: the model tells

@@ -223,6 +223,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	used     []bool
+	offered  bool                // a request had tools
 	served   []int               // turns, in the order in which they were served
 	shown    map[string]Shown    // by id of a call: what requests that were not served showed of its result
 	asked    map[askedCall][]int // calls that were served and not yet made → the tapes of the turns, where there are several
@@ -275,6 +276,7 @@ func (s *Session) answerSeen(v *sight) Answer {
 }
 
 func (s *Session) count(r Request, a Answer) Answer {
+	s.offered = s.offered || len(r.Tools) > 0
 	a.Call = len(s.calls) + 1
 	s.calls = append(s.calls, s.stub.newCall(r, &a))
 	return a

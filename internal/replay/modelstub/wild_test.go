@@ -272,7 +272,7 @@ func TestARequestThatGoesOnElsewhereIsAMiss(t *testing.T) {
 		}
 		l := requests[second]
 		l.Request = without
-		if a := served(t, wildTapes(t, name)[:1], []logged{l})[0]; a.Outcome != NoTurn || a.Nearest == nil || a.Nearest.Place != "tools" {
+		if a := served(t, wildTapes(t, name)[:1], []logged{requests[second-1], l})[1]; a.Outcome != NoTurn || a.Nearest == nil || a.Nearest.Place != "tools" {
 			t.Errorf("%s: without tools it gets %s of event %d, %+v", name, a.Outcome, a.Seq(), a.Nearest)
 		}
 	}
