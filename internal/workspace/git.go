@@ -222,7 +222,7 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 			paths.WriteByte(0)
 		}
 	}
-	if _, err := git(ctx, dir, nil, alone, "init", "-q", "-b", branch, "--template="); err != nil {
+	if _, err := git(ctx, dir, nil, alone, "init", "-q", "-b", branch); err != nil {
 		return err
 	}
 	if paths.Len() > 0 {
@@ -258,8 +258,11 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 	if parent == "" {
 		return nil
 	}
-	_, err = git(ctx, dir, nil, alone, "update-ref", "refs/heads/"+branch, parent)
-	return err
+	if _, err = git(ctx, dir, nil, alone, "update-ref", "refs/heads/"+branch, parent); err != nil {
+		return err
+	}
+	// Programs list the folder to their model: it holds what `git init` and `git commit` leave there.
+	return os.WriteFile(filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(orElse(g.Commits[0].Subject)+"\n"), 0o644) //nolint:gosec // as git writes it
 }
 
 func orElse(text string) string {

@@ -245,6 +245,15 @@ func TestTheRepositoryIsMadeAnew(t *testing.T) {
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("what the repository configures was run")
 	}
+	kept, err := os.ReadDir(filepath.Join(dir, ".git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range kept { // programs list it
+		if _, err := os.Stat(filepath.Join(to, ".git", e.Name())); err != nil {
+			t.Error(err)
+		}
+	}
 	want := listing(t, dir)
 	delete(want, "skipped")
 	same(t, listing(t, to), want)
