@@ -254,6 +254,10 @@ func TestTheRepositoryIsMadeAnew(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	head := strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD"))
+	if _, err := os.Stat(filepath.Join(to, ".git", "objects", head[:2], head[2:])); err != nil { // GitPython looks there
+		t.Error(err)
+	}
 	want := listing(t, dir)
 	delete(want, "skipped")
 	same(t, listing(t, to), want)
