@@ -270,6 +270,9 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 	if parent == "" {
 		return nil
 	}
+	if _, err = git(ctx, dir, nil, alone, "config", "log.excludeDecoration", "refs/replace/"); err != nil { // `git log` would say "replaced"
+		return err
+	}
 	if _, err = git(ctx, dir, nil, alone, "update-ref", "refs/heads/"+branch, parent); err != nil {
 		return err
 	}

@@ -261,7 +261,7 @@ func TestTheRepositoryIsMadeAnew(t *testing.T) {
 	want := listing(t, dir)
 	delete(want, "skipped")
 	same(t, listing(t, to), want)
-	for _, args := range [][]string{{"log", "--format=%H %P %an <%ae> %s %aI"}, {"rev-parse", "--short", "HEAD"}, {"branch", "--show-current"}, {"diff", "HEAD", "--stat", "--", "changed", "gone", "sub", "was", "staged", "same"}, {"ls-tree", "-r", "--name-only", "HEAD"}} {
+	for _, args := range [][]string{{"log", "--format=%H %P %an <%ae> %s %aI"}, {"rev-parse", "--short", "HEAD"}, {"log", "-1", "--oneline", "--decorate"}, {"branch", "--show-current"}, {"diff", "HEAD", "--stat", "--", "changed", "gone", "sub", "was", "staged", "same"}, {"ls-tree", "-r", "--name-only", "HEAD"}} {
 		gitIn(t, dir, "config", "--unset-all", "core.fsmonitor", "")
 		if got, want := gitIn(t, to, args...), gitIn(t, dir, args...); got != want {
 			t.Errorf("%q:\n%swant\n%s", args, got, want)
