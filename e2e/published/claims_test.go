@@ -286,7 +286,7 @@ func (r *run) replay(name string, flags ...string) (rep report, code int) {
 
 // counts tells whether the script has a shell count lines.
 func (r *run) counts() bool {
-	return strings.Contains(string(encoded(r.Turns)), "wc -l notes.txt")
+	return strings.Contains(string(encoded(r.Turns)), "wc -l ")
 }
 
 // modelCalls is how often the model was asked while the program was recorded.
@@ -362,6 +362,26 @@ func (r *run) change(path, from, to string) (events []int) {
 			e["result"] = changed
 			events = append(events, int(seq))
 		}
+	}
+	if len(events) > 0 {
+		return append(events, r.write(path, tape, 0)...)
+	}
+	for id, message := range object(tape["messages"]) { // what an agent without tools tells its model of the files
+		if text := string(encoded(message)); strings.Contains(text, from) {
+			var changed any
+			if err := json.Unmarshal([]byte(strings.ReplaceAll(text, from, to)), &changed); err != nil {
+				r.t.Fatal(err)
+			}
+			object(tape["messages"])[id] = changed
+			for _, e := range list(tape["events"]) {
+				if seq, _ := object(e)["seq"].(json.Number).Int64(); slices.Contains(list(object(object(e)["request"])["messages"]), any(id)) && (len(events) == 0 || int(seq) < events[0]) {
+					events = append([]int{int(seq)}, events...)
+				}
+			}
+		}
+	}
+	if len(events) > 0 {
+		r.write(path, tape, 0)
 	}
 	return events
 }

@@ -222,7 +222,7 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 			paths.WriteByte(0)
 		}
 	}
-	if _, err := git(ctx, dir, nil, alone, "init", "-q", "-b", branch, "--template="); err != nil {
+	if _, err := git(ctx, dir, nil, alone, "init", "-q", "-b", branch); err != nil {
 		return err
 	}
 	if paths.Len() > 0 {
@@ -252,14 +252,32 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 			if _, err := git(ctx, dir, nil, alone, "update-ref", "refs/replace/"+c.ID, parent); err != nil {
 				return err
 			}
+			// Readers of their own (GitPython) know no replacements: for them the object lies there under the recorded id too.
+			objects := filepath.Join(dir, ".git", "objects")
+			object, err := os.ReadFile(filepath.Join(objects, parent[:2], parent[2:]))
+			if err == nil {
+				err = os.MkdirAll(filepath.Join(objects, c.ID[:2]), 0o755) //nolint:gosec // as git makes it
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(objects, c.ID[:2], c.ID[2:]), object, 0o444) //nolint:gosec // as git writes it
+			}
+			if err != nil {
+				return err
+			}
 			parent, known[c.ID] = c.ID, true
 		}
 	}
 	if parent == "" {
 		return nil
 	}
-	_, err = git(ctx, dir, nil, alone, "update-ref", "refs/heads/"+branch, parent)
-	return err
+	if _, err = git(ctx, dir, nil, alone, "config", "log.excludeDecoration", "refs/replace/"); err != nil { // `git log` would say "replaced"
+		return err
+	}
+	if _, err = git(ctx, dir, nil, alone, "update-ref", "refs/heads/"+branch, parent); err != nil {
+		return err
+	}
+	// Programs list the folder to their model: it holds what `git init` and `git commit` leave there.
+	return os.WriteFile(filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(orElse(g.Commits[0].Subject)+"\n"), 0o644) //nolint:gosec // as git writes it
 }
 
 func orElse(text string) string {

@@ -245,10 +245,23 @@ func TestTheRepositoryIsMadeAnew(t *testing.T) {
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("what the repository configures was run")
 	}
+	kept, err := os.ReadDir(filepath.Join(dir, ".git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range kept { // programs list it
+		if _, err := os.Stat(filepath.Join(to, ".git", e.Name())); err != nil {
+			t.Error(err)
+		}
+	}
+	head := strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD"))
+	if _, err := os.Stat(filepath.Join(to, ".git", "objects", head[:2], head[2:])); err != nil { // GitPython looks there
+		t.Error(err)
+	}
 	want := listing(t, dir)
 	delete(want, "skipped")
 	same(t, listing(t, to), want)
-	for _, args := range [][]string{{"log", "--format=%H %P %an <%ae> %s %aI"}, {"rev-parse", "--short", "HEAD"}, {"branch", "--show-current"}, {"diff", "HEAD", "--stat", "--", "changed", "gone", "sub", "was", "staged", "same"}, {"ls-tree", "-r", "--name-only", "HEAD"}} {
+	for _, args := range [][]string{{"log", "--format=%H %P %an <%ae> %s %aI"}, {"rev-parse", "--short", "HEAD"}, {"log", "-1", "--oneline", "--decorate"}, {"branch", "--show-current"}, {"diff", "HEAD", "--stat", "--", "changed", "gone", "sub", "was", "staged", "same"}, {"ls-tree", "-r", "--name-only", "HEAD"}} {
 		gitIn(t, dir, "config", "--unset-all", "core.fsmonitor", "")
 		if got, want := gitIn(t, to, args...), gitIn(t, dir, args...); got != want {
 			t.Errorf("%q:\n%swant\n%s", args, got, want)

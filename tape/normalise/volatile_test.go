@@ -43,6 +43,7 @@ func TestVolatileFormsAreRead(t *testing.T) {
 		{"[1] 4711", "[1] 38", "process id", 1},
 		{"/proc/4711/status", "/proc/38/status", "process id", 1},
 		{"Chunk ID: 2efcf7", "Chunk ID: b0aad7", "id", 1},
+		{"Your ID is `code-puppy-72f55b`.", "Your ID is `code-puppy-8d71ba`.", "id", 1},
 		{"Process running with session ID 57493", "Process running with session ID 121", "id", 1},
 		{"see req_011CTq8xYz3Ab9", "see req_017Kx0aaB1Cd2E", "id", 1},
 		{"01a21dcb-6d2f-7751-8467-7efaad7dec7c", "01a21dcb-6d2f-7751-8467-7f01d37f390e", "uuid", 1},

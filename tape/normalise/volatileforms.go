@@ -69,7 +69,7 @@ var volatileForms = []*volatileForm{
 		`(?i:\b(?:token|char|character|byte)s?[ _]count\b["']?[ :=]{1,3})(\d{1,12})\b|\b(\d{1,12}) (?i:tokens|chars|characters|bytes)\b`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
 	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit, and behind `req_`, `msg_`, `call_` and the like; where the environment is described also 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
-		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
+		`(?i:\b(?:chunk|session|run|task|trace|span|request|response|thread|turn|job|shell|terminal|container|conversation|message|call|prompt|build|instance|cell|execution|invocation|correlation|device|agent|your)[ _-]?id)["'` + "`" + `]?(?: ?[:=] ?| is | )["'` + "`" + `<(]?([A-Za-z0-9][A-Za-z0-9_-]{1,79})\b`)},
 	{name: "commit", meaning: "the id of a commit: behind `commit` or a branch in brackets, and at the beginning of a line of a log", alike: alikeCommits, find: regexp.MustCompile(
 		`^[*|\\/ ]{0,8}([0-9a-f]{7,12}) \S|\[[\w./-]{1,80}(?: \(root-commit\))? ([0-9a-f]{7,40})\]|\b(?:commit|HEAD is now at) ([0-9a-f]{7,40})\b`)},
 	{name: formHex, meaning: "7 or more hexadecimal digits, of both kinds; in a result none as long as a digest", holds: mixedHex, alike: sameLength, find: regexp.MustCompile(`\b(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\b`)},
