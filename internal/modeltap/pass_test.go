@@ -140,8 +140,10 @@ func TestCallsThatBreakOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if who == "client" {
-			_, err = io.ReadFull(resp.Body, make([]byte, len(half)))
-		} else if _, err = io.ReadAll(resp.Body); err == nil {
+			if _, err := io.ReadFull(resp.Body, make([]byte, len(half))); err != nil {
+				t.Error(err)
+			}
+		} else if _, err := io.ReadAll(resp.Body); err == nil {
 			t.Errorf("%s: the client does not hear of it", who)
 		}
 		_ = resp.Body.Close()
