@@ -294,7 +294,8 @@ func (r *run) python() string {
 	return ""
 }
 
-// install puts the packages of a program into a folder of its own in the cache, and returns that of its programs.
+// install puts the packages of a program into a folder of its own in the cache, and returns that of its
+// programs.
 func (r *run) install() string {
 	r.t.Helper()
 	cache := os.Getenv("TAPEDECK_PUBLISHED")
