@@ -36,18 +36,17 @@ type scriptedCall struct {
 
 // scriptedRequest is a request as it came, and what was answered.
 type scriptedRequest struct {
-	N             int
-	Method, Path  string
-	API           string         `json:",omitempty"` // chat, responses, anthropic, gemini; "" where it is no model call
-	Main          bool           `json:",omitempty"`
-	Turn          int            `json:",omitempty"`
-	Stream        bool           `json:",omitempty"`
-	Offered       []string       `json:",omitempty"`
-	NotOffered    []string       `json:",omitempty"` // tools of the script that the agent does not have
-	Text          string         `json:",omitempty"`
-	Calls         []scriptedCall `json:",omitempty"`
-	Body          map[string]any `json:",omitempty"`
-	Authorization bool           `json:",omitempty"`
+	N            int
+	Method, Path string
+	API          string         `json:",omitempty"` // chat, responses, anthropic, gemini; "" where it is no model call
+	Main         bool           `json:",omitempty"`
+	Turn         int            `json:",omitempty"`
+	Stream       bool           `json:",omitempty"`
+	Offered      []string       `json:",omitempty"`
+	NotOffered   []string       `json:",omitempty"` // tools of the script that the agent does not have
+	Text         string         `json:",omitempty"`
+	Calls        []scriptedCall `json:",omitempty"`
+	Body         map[string]any `json:",omitempty"`
 }
 
 // scriptedModel speaks the protocols of OpenAI (chat completions, responses), Anthropic and Gemini, whole and
