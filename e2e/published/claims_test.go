@@ -7,6 +7,7 @@ package published
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -231,7 +232,8 @@ func (r *run) files() map[string][32]byte {
 	return all
 }
 
-// replay runs the program again, and holds each claim of the report against the log of the model and the files.
+// replay runs the program again, and holds each claim of the report against the log of the model and the
+// files.
 func (r *run) replay(name string, flags ...string) (rep report, code int) {
 	r.t.Helper()
 	r.fresh()
@@ -279,7 +281,7 @@ func (r *run) replay(name string, flags ...string) (rep report, code int) {
 		layers = append(layers, fmt.Sprintf("%d %s", live[layer], layer))
 	}
 	if name == "replay" {
-		r.row.Layers, r.row.Exit, r.row.Hooks = strings.Join(layers, ", "), code, live["oracle"] > 0
+		r.row.Layers, r.row.Exit, r.row.Hooks = cmp.Or(strings.Join(layers, ", "), "no tool call"), code, live["oracle"] > 0
 	}
 	return rep, code
 }
@@ -340,7 +342,8 @@ func (r *run) changed() {
 	}
 }
 
-// change changes the recorded result of a call in a tape, or without tools a recorded message, and returns the event of the call and the next one.
+// change changes the recorded result of a call in a tape, or without tools a recorded message, and returns
+// the event of the call and the next one.
 func (r *run) change(path, from, to string) (events []int) {
 	d := json.NewDecoder(strings.NewReader(r.readFile(path)))
 	d.UseNumber()

@@ -19,8 +19,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// scriptedTurn is one answer of the scripted model: what it says, and the tools that it calls, each as its name with its arguments.
-// Arguments that are a text make a custom call of the responses API.
+// scriptedTurn is one answer of the scripted model: what it says, and the tools that it calls, each as its
+// name with its arguments. Arguments that are a text make a custom call of the responses API.
 type scriptedTurn struct {
 	Text  string
 	Calls []map[string]any
@@ -36,22 +36,22 @@ type scriptedCall struct {
 
 // scriptedRequest is a request as it came, and what was answered.
 type scriptedRequest struct {
-	N             int
-	Method, Path  string
-	API           string         `json:",omitempty"` // chat, responses, anthropic, gemini; "" where it is no model call
-	Main          bool           `json:",omitempty"`
-	Turn          int            `json:",omitempty"`
-	Stream        bool           `json:",omitempty"`
-	Offered       []string       `json:",omitempty"`
-	NotOffered    []string       `json:",omitempty"` // tools of the script that the agent does not have
-	Text          string         `json:",omitempty"`
-	Calls         []scriptedCall `json:",omitempty"`
-	Body          map[string]any `json:",omitempty"`
-	Authorization bool           `json:",omitempty"`
+	N            int
+	Method, Path string
+	API          string         `json:",omitempty"` // chat, responses, anthropic, gemini; "" where it is no model call
+	Main         bool           `json:",omitempty"`
+	Turn         int            `json:",omitempty"`
+	Stream       bool           `json:",omitempty"`
+	Offered      []string       `json:",omitempty"`
+	NotOffered   []string       `json:",omitempty"` // tools of the script that the agent does not have
+	Text         string         `json:",omitempty"`
+	Calls        []scriptedCall `json:",omitempty"`
+	Body         map[string]any `json:",omitempty"`
 }
 
-// scriptedModel speaks the protocols of OpenAI (chat completions, responses), Anthropic and Gemini, whole and streamed. The place in the script
-// is the number of turns with calls that a request holds, so that it keeps no state; what it noted is the truth of a run.
+// scriptedModel speaks the protocols of OpenAI (chat completions, responses), Anthropic and Gemini, whole and
+// streamed. The place in the script is the number of turns with calls that a request holds, so that it keeps
+// no state; what it noted is the truth of a run.
 type scriptedModel struct {
 	turns    []scriptedTurn
 	side     string // what a request gets that is not of the main conversation: a title, a summary
@@ -284,7 +284,8 @@ func (m *scriptedModel) told(api string, body map[string]any) (turns int) {
 	return turns
 }
 
-// isTurn tells a turn of the script from what else the assistant is made to have said, such as examples in a prompt.
+// isTurn tells a turn of the script from what else the assistant is made to have said, such as examples in a
+// prompt.
 func (m *scriptedModel) isTurn(calls bool, content any) bool {
 	if !m.texts {
 		return calls
@@ -337,7 +338,8 @@ func whole(w http.ResponseWriter, v any) {
 	_, _ = w.Write(encoded(v))
 }
 
-// streamed sends events; named ones with their type in the line of the event, as Anthropic and the responses API do.
+// streamed sends events; named ones with their type in the line of the event, as Anthropic and the responses
+// API do.
 func streamed(w http.ResponseWriter, named bool, events ...any) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, event := range events {

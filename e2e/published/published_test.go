@@ -78,12 +78,12 @@ func readPrograms(t *testing.T, r *strings.Replacer) (all []program) {
 // run is a program in its folder.
 type run struct {
 	program
-	t                              *testing.T
-	dir, ws, home, deck, bin, task string
-	env                            []string
-	model                          *scriptedModel
-	recordedApp                    string // src/app.py after the recording
-	row                            row
+	t                        *testing.T
+	dir, ws, home, deck, bin string
+	env                      []string
+	model                    *scriptedModel
+	recordedApp              string // src/app.py after the recording
+	row                      row
 }
 
 // row is a line of the table in docs/replay.md.
@@ -294,7 +294,8 @@ func (r *run) python() string {
 	return ""
 }
 
-// install puts the packages of a program into a folder of its own in the cache, and returns that of its programs.
+// install puts the packages of a program into a folder of its own in the cache, and returns that of its
+// programs.
 func (r *run) install() string {
 	r.t.Helper()
 	cache := os.Getenv("TAPEDECK_PUBLISHED")
