@@ -118,7 +118,7 @@ func TestPublished(t *testing.T) {
 		t.Fatal("docs/replay.md has no table of published programs")
 	}
 	said := strings.Split(table, "\n")
-	lines := []string{"| program | version | language | grade | exit code | what ran where | hooks in the process | one recorded answer changed | why not |", "|---|---|---|---|---|---|---|---|---|"}
+	lines := []string{"| program | version | language | recorded from | grade | exit code | what ran where | hooks in the process | one recorded answer changed | why not |", "|---|---|---|---|---|---|---|---|---|---|"}
 	for _, p := range readPrograms(t, strings.NewReplacer()) { // lines of programs that were not run stay
 		line, i := rows[p.Name], slices.IndexFunc(said, func(line string) bool { return strings.HasPrefix(line, "| "+p.Title+" |") })
 		switch {
@@ -146,8 +146,12 @@ func (r *run) line() string {
 	if r.row.Hooks {
 		hooks = "yes"
 	}
+	from := "telemetry"
+	if slices.Contains(r.Record, "--tee") {
+		from = "`--tee`"
+	}
 	grades := slices.Compact(slices.Sorted(slices.Values(r.row.Grade)))
-	return fmt.Sprintf("| %s | %s | %s | %s | %d | %s | %s | %s | %s |", r.Title, version, r.Language, strings.Join(grades, ", "), r.row.Exit, r.row.Layers, hooks, r.row.Changed, r.Why)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %s | %s | %s | %s |", r.Title, version, r.Language, from, strings.Join(grades, ", "), r.row.Exit, r.row.Layers, hooks, r.row.Changed, r.Why)
 }
 
 // published records a program, replays it, and replays it against a recording in which one answer is another.
