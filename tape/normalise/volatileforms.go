@@ -37,6 +37,7 @@ const (
 	formDuration = "duration"
 	formHex      = "hex id"
 	formID       = "id"
+	formSize     = "size of a redacted text"
 )
 
 const (
@@ -46,6 +47,12 @@ const (
 	clock    = `\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[AaPp]\.?[Mm]\b\.?)?`
 	zone     = `(?: ?(?:Z\b|[+-]\d{2}:?\d{2}\b|[A-Z]{3,4}\b(?:[+-]\d{1,4})?))?(?: \([A-Z][A-Za-z ]{2,40}\))?`
 )
+
+// redactedMark begins a token or a mask of a redaction.
+const redactedMark = "[REDACTED"
+
+// sizeName is the name of a member that counts what a text beside it holds.
+var sizeName = regexp.MustCompile(`(?i)(?:size|length|bytes|chars|characters|tokens|token_?count)$`)
 
 // volatileForms are tried in this order; what one of them finds is no other.
 var volatileForms = []*volatileForm{
@@ -65,7 +72,7 @@ var volatileForms = []*volatileForm{
 	{name: formDuration, meaning: "how long something took, in a result: `Wall time: 0.01 seconds`, `took 35 ms`, `in 0.12s`, `real 0m0.003s`", measured: true, find: regexp.MustCompile(
 		`(?i:\b(?:wall[ _]?time|elapsed(?: time)?|took|duration|finished in|done in|completed in|ran in|time taken|real|user|sys)\b["']?[ :=\t]{1,8}["'(]?)(\d{1,9}(?:\.\d{1,9})?(?:m\d{1,2}\.\d{1,9}s| ?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b)?)` +
 			`|\bin (\d{1,6}\.\d{1,9} ?(?:ns|µs|us|ms|s|secs?|seconds?)\b)|\((\d{1,9}(?:\.\d{1,9})? ?ms)\)`)},
-	{name: "size of a redacted text", meaning: "a count of tokens, characters or bytes, in a text that holds tokens of a redaction: `token count: 49`", measured: true, beside: "[REDACTED", find: regexp.MustCompile(
+	{name: formSize, meaning: "a count of tokens, characters or bytes, in a text that holds tokens of a redaction, or beside one: `token count: 49`, `file_size`", measured: true, beside: redactedMark, find: regexp.MustCompile(
 		`(?i:\b(?:token|char|character|byte)s?[ _]count\b["']?[ :=]{1,3})(\d{1,12})\b|\b(\d{1,12}) (?i:tokens|chars|characters|bytes)\b`)},
 	{name: "address", meaning: "an address in memory, `0x7f3a10`", find: regexp.MustCompile(`\b0x[0-9a-fA-F]{6,16}\b`)},
 	{name: formID, meaning: "what stands behind `session id`, `chunk id` and the like, with a digit, and behind `req_`, `msg_`, `call_` and the like; where the environment is described also 20 or more letters and digits", holds: isID, alike: alikeIDs, find: regexp.MustCompile(
