@@ -216,7 +216,7 @@ func (w *valueWalk) member(name, r, l string) bool {
 }
 
 var (
-	durationName = regexp.MustCompile(`(?i)(?:^|[_-]|[a-z](?:D|E|T))(?:uration|duration|elapsed|lapsed|took|ook|wall_?time|latency)(?:$|[_A-Z-])|(?i:_(?:ms|secs?|seconds?))$`)
+	durationName = regexp.MustCompile(`(?i)(?:^|[_-]|[a-z](?:D|E|T))(?:uration|duration|elapsed|lapsed|took|ook|(?:wall|execution|exec|run|response|processing)_?time|latency)(?:$|[_A-Z-])|(?i:_(?:ms|secs?|seconds?))$`)
 	decimal      = regexp.MustCompile(`^\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$`)
 )
 

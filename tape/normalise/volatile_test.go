@@ -90,6 +90,7 @@ func TestNumbersUnderNamesAreVolatile(t *testing.T) {
 		{Output, `{"pid":4711,"ok":true}`, `{"pid":38,"ok":true}`, true},
 		{Output, `{"session_id":"a81k2"}`, `{"session_id":"b93x7"}`, true},
 		{Output, `{"duration_ms":12.5}`, `{"duration_ms":9}`, true},
+		{Output, `{"execution_time":0.0046}`, `{"execution_time":0.101}`, true},
 		{Output, `{"content":"key [REDACTED:x:abc]","file_size":49}`, `{"content":"key [REDACTED:x:abc]","file_size":71}`, true},
 		{Output, `{"content":"key [REDACTED:x:abc]","lines":49}`, `{"content":"key [REDACTED:x:abc]","lines":71}`, false},
 		{Output, `{"content":"key","file_size":49}`, `{"content":"key","file_size":71}`, false},
