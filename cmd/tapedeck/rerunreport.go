@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,8 +174,21 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	}
 	if report.Verdict != rerun.AsRecorded { // it can be for want of one
 		report.Withheld = r.withheld
+		report.Headline = cmp.Or(report.Headline, sentence(r.source, replayed, report.Comparison))
+		for i := range report.Runs {
+			of := &report.Runs[i]
+			of.Headline = cmp.Or(of.Headline, sentence(r.tapes()[i], r.replayed[i], of.Comparison))
+		}
 	}
 	return replayed, layered
+}
+
+// sentence says where two runs part; "" where they do not.
+func sentence(source, replayed *tape.Tape, c *compare.Result) string {
+	if replayed == nil || c == nil || c.Equal {
+		return ""
+	}
+	return sidebyside.Sentence(sidebyside.Of("", source), sidebyside.Of("", replayed), c).String()
 }
 
 // reportFile is a file with a report in one form; no name is no file.

@@ -32,8 +32,9 @@ type tapeEvent struct {
 
 // report is what these tests look at in the report of a replay.
 type report struct {
-	Verdict string
-	Checks  []struct {
+	Verdict  string
+	Headline string
+	Checks   []struct {
 		Name, Detail string
 		OK           bool
 	}
@@ -63,7 +64,10 @@ type report struct {
 		AsRecorded int `json:"as_recorded"`
 	}
 	Comparison comparison
-	Runs       []struct{ Comparison comparison } // of a command that makes several
+	Runs       []struct { // of a command that makes several
+		Headline   string
+		Comparison comparison
+	}
 }
 
 type comparison struct {
@@ -79,6 +83,15 @@ func (r report) failed() string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// headline is those of all runs, of which one is not as recorded.
+func (r report) headline() string {
+	all := r.Headline
+	for _, run := range r.Runs {
+		all += run.Headline
+	}
+	return all
 }
 
 // places are the events of the recording at which the report sees a difference.
@@ -337,6 +350,8 @@ func (r *run) changed() {
 	}
 	if len(places) == 0 || !slices.Contains(want, places[0]) || !strings.Contains(rep.failed(), fmt.Sprintf("event %d", places[0])) {
 		r.t.Errorf("changed: event %d was changed, and the report names %v", want[0], places)
+	} else if headline := rep.headline(); !strings.Contains(headline, fmt.Sprintf("event %d", places[0])) || !strings.Contains(headline, strings.TrimSpace(to)) {
+		r.t.Errorf("changed: %q became %q at event %d, and the headline is %q", from, to, places[0], headline)
 	} else {
 		r.row.Changed = fmt.Sprintf("event %d", places[0])
 	}

@@ -46,7 +46,7 @@ type Check struct {
 type Report struct {
 	Verdict     Verdict          `json:"verdict"`
 	ReplayRunID string           `json:"replay_run_id"`
-	Headline    string           `json:"headline,omitempty"` // where it left the recording, by the first model call that was not served
+	Headline    string           `json:"headline,omitempty"` // where it left the recording: the first model call that was not served, else the first difference
 	Source      string           `json:"source"`             // run id
 	Replayed    string           `json:"replayed,omitempty"` // run id
 	URL         string           `json:"url,omitempty"`      // of its tape, where it is kept
