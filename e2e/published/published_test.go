@@ -282,7 +282,7 @@ func (r *run) tapedeck(name string, args ...string) (stdout []byte, code int) {
 }
 
 // The packages that a program needs are those of one day, and uv, which knows days, is of one version.
-const asOf, uvVersion = "2026-11-20", "0.13.8"
+const asOf, uvVersion = "2026-11-28", "0.13.8"
 
 // python is the interpreter of the version that a program needs, where pyenv has it too.
 func (r *run) python() string {

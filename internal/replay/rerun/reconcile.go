@@ -38,21 +38,24 @@ func (c *Reconciler) Compare(recorded, replayed *tape.Tape, o compare.Options) (
 		return r, nil, err
 	}
 	as, tolerated := c.Reconcile(recorded, replayed, r)
-	if len(tolerated) > 0 {
-		r, err = compare.Tapes(recorded, as, o)
-	}
+	r, err = compare.Tapes(recorded, as, o)
 	return r, tolerated, err
 }
 
 // Reconcile returns the replayed run with the recorded values in place of those that agree with them in the
-// normal form, and what it replaced. r is the comparison of the two; both tapes stay as they are.
+// normal form, and what it replaced. A result that does not agree has the recorded names of what is volatile,
+// so that only the rest differs. r is the comparison of the two; both tapes stay as they are.
 func (c *Reconciler) Reconcile(recorded, replayed *tape.Tape, r *compare.Result) (*tape.Tape, []Tolerated) {
 	out := *replayed
 	out.Events, out.Messages = slices.Clone(replayed.Events), maps.Clone(replayed.Messages)
 	var list []Tolerated
+	var unlike exactjson.Value // the live value of an agreement that failed, with the recorded names
 	agree := func(seq int, field compare.Field, of oracle.Compared) bool {
 		of.Field, of.Known = string(field), c.Names
 		a := c.Normal.Agree(of)
+		if unlike = a.Live; a.Agrees || !a.Recorded.Equal(of.Recorded) || !c.Names.Allows(a.Pairs) {
+			unlike = of.Live
+		}
 		if !a.Agrees || !c.Names.Take(a.Pairs) {
 			return false
 		}
@@ -85,6 +88,8 @@ func (c *Reconciler) Reconcile(recorded, replayed *tape.Tape, r *compare.Result)
 				of.Place = c.place(b)
 				if of.Recorded, of.Live = a.Result, b.Result; agree(a.Seq, d.Field, of) {
 					b.Result = a.Result
+				} else {
+					b.Result = unlike
 				}
 			case compare.FieldError:
 				if a.Error == nil || b.Error == nil || a.Error.Type != b.Error.Type {
