@@ -121,25 +121,34 @@ func (f Found) argument(l *Launch, s Setting, value string, replay bool) []strin
 
 // file gives a command a copy of the file of settings that an argument names.
 func (f Found) file(l *Launch, s Setting, p Places) error {
+	return f.values(l, s, func(name string) (string, error) {
+		to, err := copied(name, p)
+		if err == nil && to != name {
+			l.Set = append(l.Set, s.label())
+		}
+		return to, err
+	})
+}
+
+// values puts another value into each argument that is the setting's.
+func (f Found) values(l *Launch, s Setting, other func(string) (string, error)) error {
 	for i := f.At + 1; f.At >= 0 && i < len(l.Argv) && l.Argv[i] != "--"; i++ {
-		before, name := "", ""
+		before, value := "", ""
 		switch s.at(l.Argv[i:]) {
 		case 0:
 			continue
 		case 1:
-			before, name, _ = strings.Cut(l.Argv[i], "=")
+			before, value, _ = strings.Cut(l.Argv[i], "=")
 			before += "="
 		case 2:
 			i++
-			name = l.Argv[i]
+			value = l.Argv[i]
 		}
-		to, err := copied(name, p)
+		value, err := other(value)
 		if err != nil {
 			return err
 		}
-		if l.Argv[i] = before + to; to != name {
-			l.Set = append(l.Set, s.label())
-		}
+		l.Argv[i] = before + value
 	}
 	return nil
 }

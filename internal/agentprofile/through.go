@@ -74,38 +74,23 @@ func led(text []byte, through Through) (out []byte, err error) {
 
 // passing leads an argument through this program: an address, or the file of settings that it names.
 func (f Found) passing(l *Launch, s Setting, places Places, through Through) error {
-	for i := f.At + 1; f.At >= 0 && i < len(l.Argv) && l.Argv[i] != "--"; i++ {
-		before, value := "", ""
-		switch s.at(l.Argv[i:]) {
-		case 0:
-			continue
-		case 1:
-			before, value, _ = strings.Cut(l.Argv[i], "=")
-			before += "="
-		case 2:
-			i++
-			value = l.Argv[i]
-		}
+	return f.values(l, s, func(value string) (string, error) {
+		l.Set = append(l.Set, s.label())
 		if !s.Copied {
 			const as = "base=" // as it stands in a file
 			out, err := led([]byte(as+value), through)
-			if err != nil {
-				return err
-			}
-			value = strings.TrimPrefix(string(out), as)
-		} else if text, err := os.ReadFile(value); err == nil && len(text) <= maxFileSize && places.Dir != "" {
-			if text, err = led(text, through); err != nil {
-				return err
-			}
-			value = filepath.Join(places.Dir, "led-"+filepath.Base(value))
-			if err := os.WriteFile(value, text, 0o600); err != nil {
-				return err
-			}
+			return strings.TrimPrefix(string(out), as), err
 		}
-		l.Argv[i] = before + value
-		l.Set = append(l.Set, s.label())
-	}
-	return nil
+		text, err := os.ReadFile(value)
+		if err != nil || len(text) > maxFileSize || places.Dir == "" {
+			return value, nil //nolint:nilerr // the program says what is wrong with its file
+		}
+		if text, err = led(text, through); err != nil {
+			return "", err
+		}
+		to := filepath.Join(places.Dir, "led-"+filepath.Base(value))
+		return to, os.WriteFile(to, text, 0o600)
+	})
 }
 
 // folder gives a program a folder of links to its own one, in which a file of settings is another.

@@ -5,16 +5,16 @@ package modeltap
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/zlib"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
@@ -173,37 +173,26 @@ var errFrame = errors.New("a frame of the event stream is broken")
 // awsEvents reads the frames of application/vnd.amazon.eventstream. An event is an object whose one member is
 // named as the kind of the event; of a model that is invoked, the event that its bytes hold.
 func awsEvents(b []byte) (events []exactjson.Value, err error) {
-	const prelude, trailer = 12, 4
-	for len(b) > 0 {
+	decoder, rest := eventstream.NewDecoder(), bytes.NewReader(b)
+	for rest.Len() > 0 {
 		if len(events) >= maxEvents {
 			return events, errTooLong
 		}
-		if len(b) < prelude+trailer {
-			return events, errFrame
-		}
-		total, head := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
-		if uint64(total) > uint64(len(b)) || uint64(total) < prelude+trailer+uint64(head) || crc32.ChecksumIEEE(b[:8]) != binary.BigEndian.Uint32(b[8:]) {
-			return events, errFrame
-		}
-		frame := b[:total]
-		if crc32.ChecksumIEEE(frame[:total-trailer]) != binary.BigEndian.Uint32(frame[total-trailer:]) {
-			return events, errFrame
-		}
-		headers, err := awsHeaders(frame[prelude : prelude+head])
+		frame, err := decoder.Decode(rest, nil)
 		if err != nil {
-			return events, err
+			return events, fmt.Errorf("%w: %w", errFrame, err)
 		}
-		b = b[total:]
-		payload, err := exactjson.Parse(string(frame[prelude+head : total-trailer]))
+		payload, err := exactjson.Parse(string(frame.Payload))
 		if err != nil {
 			return events, fmt.Errorf("an event of the stream is not JSON: %w", err)
 		}
-		kind := headers[":event-type"]
-		if kind == "" {
-			kind = headers[":exception-type"]
+		header := func(name string) string {
+			value, _ := frame.Headers.Get(name).(eventstream.StringValue)
+			return string(value)
 		}
-		switch {
-		case headers[":message-type"] == "exception" || headers[":message-type"] == "error":
+		kind := cmp.Or(header(":event-type"), header(":exception-type"))
+		switch message := header(":message-type"); {
+		case message == "exception" || message == "error":
 			payload = exactjson.ObjectValue(
 				exactjson.Member{Name: "type", Value: exactjson.StringValue(kind)}, exactjson.Member{Name: "message", Value: payload.Get("message")})
 			events = append(events, exactjson.ObjectValue(exactjson.Member{Name: "error", Value: payload}))
@@ -221,36 +210,4 @@ func awsEvents(b []byte) (events []exactjson.Value, err error) {
 		}
 	}
 	return events, nil
-}
-
-// awsSizes are the bytes of the values of headers, by their type; those that are not here begin with their
-// length.
-var awsSizes = map[byte]int{0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-
-func awsHeaders(b []byte) (map[string]string, error) {
-	headers := map[string]string{}
-	for len(b) > 0 {
-		n := int(b[0])
-		if len(b) < 2+n {
-			return nil, errFrame
-		}
-		name, kind := string(b[1:1+n]), b[1+n]
-		b = b[2+n:]
-		size, fixed := awsSizes[kind]
-		if !fixed {
-			if kind != 6 && kind != 7 || len(b) < 2 {
-				return nil, errFrame
-			}
-			size = int(binary.BigEndian.Uint16(b))
-			b = b[2:]
-		}
-		if len(b) < size {
-			return nil, errFrame
-		}
-		if kind == 7 {
-			headers[name] = string(b[:size])
-		}
-		b = b[size:]
-	}
-	return headers, nil
 }
