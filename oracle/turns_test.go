@@ -302,7 +302,8 @@ func TestWholeRunsOfAnyProgramAreOffline(t *testing.T) {
 	}
 }
 
-// A model call whose answer no record holds may have asked for what ran behind it: nothing tells of another call.
+// A model call whose answer no record holds may have asked for what ran behind it. Nothing tells of another
+// call.
 func TestCallBehindAnAnswerThatIsNotRecordedIsNotMissing(t *testing.T) {
 	for name, untell := range map[string]func(*tape.Event){
 		"none":    func(e *tape.Event) { e.Response = nil },

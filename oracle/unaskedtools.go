@@ -11,13 +11,18 @@ import (
 
 // unaskedTools finds calls of tools that ran and that no recorded answer asks for, where a model must have.
 //
-// Needs:    a call with a span and an id, which an answer gives; or of a tool that a model was offered or asked
-// for; or one whose result a request shows as that of a tool; or one that ran in the time of a model call: its span
-// stands for a loop
-// Refuses:  what another tool called, while that ran and no model was asked; what the program calls by itself: it
-// has no id, and no model knows of it; what may stand in an answer that was not recorded, or not whole
-// Seen in:  spans that a sampler dropped, model spans around a whole loop, frameworks that leave out the steps of a
-// stream
+// Needs:    a call with a span and an id, which an answer gives; or of a tool that a model was offered or
+//
+//	asked for; or one whose result a request shows as that of a tool; or one that ran in the time of a
+//	model call: its span stands for a loop
+//
+// Refuses:  what another tool called, while that ran and no model was asked; what the program calls by itself,
+//
+//	for it has no id, and no model knows of it; what may stand in an answer that was not recorded whole
+//
+// Seen in:  spans that a sampler dropped, model spans around a whole loop, frameworks that leave out the steps
+//
+//	of a stream
 func unaskedTools(of *calls) (missing []missingTurn) {
 	t := of.t
 	known, offered := newHeard(), map[string]bool{}

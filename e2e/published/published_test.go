@@ -294,6 +294,9 @@ func (r *run) python() string {
 	if found, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", r.Python+".*", "bin", name)); len(found) > 0 {
 		return found[0]
 	}
+	if os.Getenv("TAPEDECK_REQUIRE_SERVICES") != "" {
+		r.t.Fatal("no ", name)
+	}
 	r.t.Skip("no ", name)
 	return ""
 }

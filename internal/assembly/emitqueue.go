@@ -36,7 +36,7 @@ import (
 //     not depend on how many wait.
 //   - An emission that failed while others succeeded is a suspect. Suspects get a part of the workers only. A
 //     suspect that keeps failing is parked.
-//   - Of a batch that failed nobody knows which emission is to blame. Each is tried alone from then on, and is
+//   - Of a batch that failed nobody knows which emission is to blame. Each is tried alone from then on. It is
 //     no suspect before it fails so.
 //   - An emission that was in flight when a process crashed is a suspect too. Only one of these is in flight
 //     at a time, and it starts after all others that are due. After two crashes it is parked.

@@ -252,7 +252,8 @@ func (k *Kept) commit(ctx context.Context, dir string) error {
 			if _, err := git(ctx, dir, nil, alone, "update-ref", "refs/replace/"+c.ID, parent); err != nil {
 				return err
 			}
-			// Readers of their own (GitPython) know no replacements: for them the object lies there under the recorded id too.
+			// Readers of their own (GitPython) know no replacements. For them the object lies there under the
+			// recorded id too.
 			objects := filepath.Join(dir, ".git", "objects")
 			object, err := os.ReadFile(filepath.Join(objects, parent[:2], parent[2:]))
 			if err == nil {

@@ -34,7 +34,7 @@ type happened struct {
 // elsewhere puts an oracle of another server in place of that of the replay.
 func (h happened) elsewhere(e Elsewhere) { h.report.Oracle, h.report.Elsewhere = nil, &e }
 
-// Each check of a replay is ok for the recorded run itself, and one change of what happened makes it false, and
+// Each check of a replay is ok for the recorded run itself. One change of what happened makes it false, and
 // nothing else. A check that is added without such a change fails the test.
 func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 	said, other := "99 units", "98 units"

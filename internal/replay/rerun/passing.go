@@ -42,8 +42,8 @@ var ofAWS = regexp.MustCompile(`^AWS_(ACCESS_KEY_ID|PROFILE|BEARER_TOKEN_BEDROCK
 // secretName is what names of secrets hold. Headers are where OTLP and SDKs have keys.
 var secretName = regexp.MustCompile(`(?i)KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|COOKIE|HEADER|AUTH([^A-Z]|$)`)
 
-// secretValue is a user in an address, also of a proxy without a scheme, and a setting within a value, such as
-// -Dapp.password=… or ?api-key=….
+// secretValue is a user in an address, also of a proxy without a scheme, and a setting within a value, such
+// as -Dapp.password=… or ?api-key=….
 var secretValue = regexp.MustCompile(`(?i)://[^/?#\s@]*@|^[^/?#\s@]*:[^/?#\s@]*@|(PASS(WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|CREDENTIALS?|(API|ACCESS)[-_.]?KEY)=`)
 
 // Own are the variables that hold secrets of this program. No pattern passes one on.

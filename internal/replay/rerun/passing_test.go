@@ -62,7 +62,7 @@ func TestAProgramLosesTheSecretsOfTapedeckAlone(t *testing.T) {
 	}
 }
 
-// A secret stands where its variable is not named like one: in an address, and among the options of a runtime.
+// Some secrets stand in a variable that is not named like one: in an address, among the options of a runtime.
 func TestAVariableIsWithheldForItsValue(t *testing.T) {
 	for variable, want := range map[string]bool{
 		"HTTP_PROXY=http://proxy.test:3128": true, "HTTP_PROXY=http://u:s@proxy.test": false, "HTTP_PROXY=u:s@proxy.test:3128": false,
