@@ -13,7 +13,7 @@ BUILD     := -ldflags "-s -w -X main.built=$(VERSION)"
 COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 
 # The rule of the house is that a package that starts goroutines checks for leaks; these are the ones to run with -race.
-RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/reel ./internal/experiment/... ./internal/replay/... ./oracle/oracleclient
+RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
 .PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean

@@ -29,9 +29,9 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	"github.com/tapedeck/tapedeck/internal/reel"
-	_ "github.com/tapedeck/tapedeck/internal/reel/view"
-	"github.com/tapedeck/tapedeck/internal/retention"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/retention"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"

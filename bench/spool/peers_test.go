@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 	"github.com/tidwall/wal"
 	"go.etcd.io/bbolt"
 )

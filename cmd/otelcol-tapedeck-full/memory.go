@@ -3,6 +3,6 @@
 
 package main
 
-import "github.com/tapedeck/tapedeck/internal/heapgoal"
+import "github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
 
 func init() { heapgoal.Start() }

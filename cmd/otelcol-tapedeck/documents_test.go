@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
-	"github.com/tapedeck/tapedeck/internal/suite"
+	"github.com/tapedeck/tapedeck/internal/evaluation/suite"
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"go.opentelemetry.io/collector/component"

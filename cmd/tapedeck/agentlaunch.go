@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/agentprofile"
-	"github.com/tapedeck/tapedeck/internal/doctor"
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
 
 // launched is what a command was given beside the variables of the services.

@@ -14,10 +14,10 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/tapedeck/tapedeck/internal/agentprofile"
-	"github.com/tapedeck/tapedeck/internal/doctor"
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/harness"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/harness"
+	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
 
 // asProgram is the agent of the tests under the name of a published program.

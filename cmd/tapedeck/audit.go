@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge/forgeaudit"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/forge/forgeaudit"
 )
 
 // audit takes in the audit records, once all of them are known.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/auditrelay"
+	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 

@@ -20,8 +20,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/auditrelay"
-	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
+	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
 
 // auditSink is what a collector received.

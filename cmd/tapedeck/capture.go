@@ -18,16 +18,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/agentprofile"
-	"github.com/tapedeck/tapedeck/internal/derive"
-	"github.com/tapedeck/tapedeck/internal/doctor"
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/harness"
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/harness"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/segregation"
-	"github.com/tapedeck/tapedeck/internal/workspace"
+	"github.com/tapedeck/tapedeck/internal/replay/workspace"
+	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
 
 // capture is the telemetry of a command that this program runs: received on loopback, redacted, and made into tapes as derive does it.

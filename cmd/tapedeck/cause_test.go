@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/cause"
+	"github.com/tapedeck/tapedeck/internal/evaluation/cause"
 )
 
 // fruits are what the model of counted has counted, one after the other.

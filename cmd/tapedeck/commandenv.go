@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/secretenv"
+	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 )
 
 // envFlags say which variables a command gets that it would not get without them.

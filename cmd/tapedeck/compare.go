@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/experiment"
-	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
 	"github.com/tapedeck/tapedeck/tape"
 )

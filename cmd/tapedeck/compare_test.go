@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
 )
 
 // Each model replays the run in a copy of the workspace, and the check decides; a model that asks for what is not recorded was not replayed.

@@ -19,11 +19,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/doctor"
-	"github.com/tapedeck/tapedeck/internal/nesting"
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

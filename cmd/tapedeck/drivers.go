@@ -5,10 +5,10 @@ package main
 
 // The storage services that the command line can reach, and the layout of reels.
 import (
+	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/azure"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/gcs"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
-	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 )

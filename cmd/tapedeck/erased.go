@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/tapedeck/tapedeck/internal/deck/scrub"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/scrub"
 )
 
 // erasedSums is the last line of verify --erased. The order of its fields is part of the contract.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
-	"github.com/tapedeck/tapedeck/internal/experiment/runner"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/execlane"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/runner"
 )
 
 func newExecCheck() *cobra.Command {

@@ -23,8 +23,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/experiment"
-	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/experiment"
-	"github.com/tapedeck/tapedeck/internal/experiment/contract"
-	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/execlane"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"

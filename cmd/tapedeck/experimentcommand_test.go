@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
 	"github.com/tapedeck/tapedeck/oracle"
 )
 

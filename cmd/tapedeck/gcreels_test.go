@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 )
 
 // TestReelsGoAsAWholeWhereEverythingInThemIsOld: and not where a run is held, or is younger.

@@ -10,9 +10,9 @@ import (
 	"io"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/retention"
+	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/retention"
-	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
 // noted is the line about a hold that is there, is new, or was released.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
 )
 
 // TestAHeldRunStaysUntilItIsReleased: in both layouts, whatever asks for it to go.

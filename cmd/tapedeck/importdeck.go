@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/transfer"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/transfer"
 )
 
 // changedOf is the first of some flags that was given.

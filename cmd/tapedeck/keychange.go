@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/nesting"
+	"github.com/tapedeck/tapedeck/internal/deck/runs"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
 // A deck has one redaction key. Evidence under another key makes a second version of every span that holds a token. The tapes then have

@@ -20,9 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel"
-	"github.com/tapedeck/tapedeck/internal/reel/filter"
-	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/filter"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 

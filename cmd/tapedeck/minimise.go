@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/checkcmd"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/experiment"
-	"github.com/tapedeck/tapedeck/internal/minimise"
+	"github.com/tapedeck/tapedeck/internal/evaluation/checkcmd"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/minimise"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
 )

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/minimise"
+	"github.com/tapedeck/tapedeck/internal/evaluation/minimise"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

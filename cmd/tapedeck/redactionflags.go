@@ -18,11 +18,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/derive"
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/secretenv"
+	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 )
 
 // redactionFlags say how a command redacts what it stores.

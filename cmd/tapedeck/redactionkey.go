@@ -6,7 +6,7 @@ package main
 import (
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/oracle"
 )

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
 const refHelp = `REF is the path or URL of a tape.json or of the folder that holds it; with --deck

@@ -10,11 +10,11 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
-	"github.com/tapedeck/tapedeck/internal/harness"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/workspace"
+	"github.com/tapedeck/tapedeck/internal/replay/workspace"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/heapgoal"
+	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"

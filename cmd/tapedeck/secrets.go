@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/scrub"
+	"github.com/tapedeck/tapedeck/internal/deck/scrub/independent"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/scrub"
-	"github.com/tapedeck/tapedeck/internal/scrub/independent"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

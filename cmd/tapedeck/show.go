@@ -19,10 +19,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/scrub"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
-	"github.com/tapedeck/tapedeck/internal/scrub"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

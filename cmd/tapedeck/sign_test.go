@@ -19,10 +19,10 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel"
-	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

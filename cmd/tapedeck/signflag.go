@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/signature"
+	"github.com/tapedeck/tapedeck/internal/deck/signature"
 )
 
 // signFlag names the key with which a command signs the tapes that it writes.

@@ -13,7 +13,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 )
 
 // newSpoolDir makes a spool with three records of two runs, of which one is released, and leaves it open or closed.

@@ -16,7 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tapedeck/tapedeck/internal/suite"
+	"github.com/tapedeck/tapedeck/internal/evaluation/suite"
 )
 
 // suiteOf makes a suite of a recorded agent, with one case.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/catalog"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/catalog"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 

@@ -19,10 +19,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/modeltap"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/replay/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"

@@ -35,11 +35,11 @@ import (
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	"github.com/tapedeck/tapedeck/extension/oracleextension"
-	"github.com/tapedeck/tapedeck/internal/catalog"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deckmcp"
+	"github.com/tapedeck/tapedeck/internal/deck/catalog"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/viewer"
+	"github.com/tapedeck/tapedeck/internal/surfaces/deckmcp"
+	"github.com/tapedeck/tapedeck/internal/surfaces/viewer"
 	"github.com/tapedeck/tapedeck/receiver/tapereceiver"
 	"github.com/tapedeck/tapedeck/tape"
 )

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/runs"
-	"github.com/tapedeck/tapedeck/internal/viewer"
+	"github.com/tapedeck/tapedeck/internal/surfaces/viewer"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/connector/genailogsconnector/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
 )
 
 func TestConfigHasNoSettings(t *testing.T) {

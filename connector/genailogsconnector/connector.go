@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/tapedeck/tapedeck/connector/genailogsconnector/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 // logsToTraces passes the records of agents on as spans, in the call in which they came. It keeps nothing.

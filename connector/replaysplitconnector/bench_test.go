@@ -24,7 +24,7 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )

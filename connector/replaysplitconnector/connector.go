@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 // base is what the connectors of all signals share.

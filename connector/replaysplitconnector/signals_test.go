@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pipeline"
 
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 func TestLogsAreSplitByResourceAndByTheTraceOfATaggedRecord(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 	"go.uber.org/zap"
 
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 type tracesSplit struct {

@@ -20,8 +20,8 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
-	"github.com/tapedeck/tapedeck/internal/configcheck"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck"
 )
 
 // Config is the user's settings of the audit_nats exporter.

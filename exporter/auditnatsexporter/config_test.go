@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/exporter/auditnatsexporter/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
 )
 
 func load(t *testing.T, name string) (*Config, error) {

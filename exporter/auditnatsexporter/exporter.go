@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tapedeck/tapedeck/exporter/auditnatsexporter/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 const (

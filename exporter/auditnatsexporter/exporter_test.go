@@ -39,7 +39,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tapedeck/tapedeck/exporter/auditnatsexporter/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/auditrelay"
+	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
 )
 
 // patience bounds what is waited for. Nothing here fails because a machine is slow.

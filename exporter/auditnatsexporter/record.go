@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 // originalKey holds the text of a record that was parsed on its way here (OpenTelemetry semantic conventions, log.record.original).

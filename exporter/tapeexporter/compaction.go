@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
-	"github.com/tapedeck/tapedeck/internal/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 )
 
 // CompactionConfig says whether this collector merges the reels of its deck. One collector of all that write to a deck is enough; several do the same work twice and no harm.

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
 )
 
 // levels are those of the reels of a deck.

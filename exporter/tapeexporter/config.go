@@ -17,14 +17,14 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
-	"github.com/tapedeck/tapedeck/internal/compaction"
-	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/compaction"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/internal/deck/signature"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/reel"
-	"github.com/tapedeck/tapedeck/internal/segregation"
-	"github.com/tapedeck/tapedeck/internal/signature"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck"
 )
 
 var knownSides = []derive.Accept{derive.AcceptAny, derive.AcceptProduction, derive.AcceptReplay, derive.AcceptUndecided}

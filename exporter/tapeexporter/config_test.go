@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
 )
 
 func load(t *testing.T, name string) (*Config, error) {

@@ -21,11 +21,11 @@ import (
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/segregation"
-	"github.com/tapedeck/tapedeck/internal/signature"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/signature"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 // writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings

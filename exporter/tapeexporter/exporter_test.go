@@ -36,8 +36,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 var errAway = &deck.StoreError{Op: "put", Scheme: "mem", Reason: "connection refused", Err: errors.New("connection refused")}

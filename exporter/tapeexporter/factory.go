@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 )
 
 // NewFactory returns the factory of the tape exporter.

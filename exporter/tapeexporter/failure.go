@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
 )
 
 // failure is what stands behind an attempt that failed. It is the attribute "cause" of the metric.

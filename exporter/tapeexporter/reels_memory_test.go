@@ -20,7 +20,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 )
 
 // workers is emit_concurrency of agentrun.
@@ -99,7 +99,7 @@ func (s *sink) PutNew(ctx context.Context, key string, body []byte, contentType 
 	return s.Store.PutNew(ctx, key, body, contentType)
 }
 
-// TestWhatWaitsIsBounded: while a store does not answer. internal/reel tests the memory of the encoder.
+// TestWhatWaitsIsBounded: while a store does not answer. internal/deck/reel tests the memory of the encoder.
 func TestWhatWaitsIsBounded(t *testing.T) {
 	const maxBytes, all, size = 24 << 20, 1000, 32 << 10
 	synctest.Test(t, func(t *testing.T) {

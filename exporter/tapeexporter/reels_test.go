@@ -15,9 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 )
 
 // reelRig is a rig on a deck of reels that has its marker.

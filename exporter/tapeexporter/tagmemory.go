@@ -6,7 +6,7 @@ package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexport
 import (
 	"sync"
 
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 )
 
 // tagMemory remembers the tags of traces of which the deck holds nothing: a tag on a web request is no

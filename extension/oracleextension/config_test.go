@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
 )
 
 func load(t *testing.T, name string) (*Config, error) {

@@ -25,8 +25,8 @@ import (
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadata"
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadatatest"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
-	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 

@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tapedeck/tapedeck/extension/otlpdepthextension/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/nesting"
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
 // depth stands between the server of a receiver, which has authenticated the sender, decompressed the body

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 )
 
 // agentSpans is n spans of about 2 KB with ten attributes, the load of the comparisons with other processors.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 )
 
 func TestTraceWithRootLeavesAfterTheQuietPeriod(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 )
 
 // pdata marshals into new memory alone: 2.5 KB of garbage for each span, and a copy. What it gives to gRPC can marshal into memory that is there, because gRPC

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 )
 
 // shardQueue is how many requests may wait for a shard. A shard never blocks, so a few are enough to keep it busy. When the queue is full,

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
-	"github.com/tapedeck/tapedeck/internal/nesting"
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 )
 
 // store writes chunks to the spool and reads them back.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 )
 
 func TestTraceIsLookedAtOnceAndNotBeforeItsDeadline(t *testing.T) {

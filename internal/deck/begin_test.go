@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
-	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 )
 
 // TestADeckBeginsInAnEmptyPlace: no writer makes a deck of what holds other things, or the deck of one layout of one of the other that has lost its marker.

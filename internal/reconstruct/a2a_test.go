@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge"
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/forge"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"

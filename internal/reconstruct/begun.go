@@ -6,8 +6,8 @@ package reconstruct
 import (
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
 // begun is the step of a graph that was handed this one call, failed, and holds no span of its tool: LangGraph ends the calls beside one that failed, and who records a call when it returns has

@@ -6,7 +6,7 @@ package reconstruct
 import (
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

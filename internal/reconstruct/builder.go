@@ -13,9 +13,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
-	"github.com/tapedeck/tapedeck/internal/harness"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )

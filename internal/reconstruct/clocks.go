@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

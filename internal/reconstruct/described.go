@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
 // An agent is made once and runs often, and some instrumentations tell its instructions and its model only where it is made: in a span of the operation

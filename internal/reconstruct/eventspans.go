@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
 // Some packages write a span for each event of a call, one behind the other below the same parent (OpenInference for BeeAI in JavaScript): tool.search.start-1 holds what went in,

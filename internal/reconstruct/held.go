@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

@@ -4,7 +4,7 @@
 package reconstruct
 
 import (
-	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

@@ -6,7 +6,7 @@ package reconstruct
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 )
 
 // maxLinks bounds how many links of a span are followed.

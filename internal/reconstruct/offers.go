@@ -6,7 +6,7 @@ package reconstruct
 import (
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 )
 
 // byOffers unites tools that lost their trace context, each a trace of its own, with the run in which they ran. The span of a model call that stands for a whole

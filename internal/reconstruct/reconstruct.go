@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )

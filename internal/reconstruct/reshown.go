@@ -6,8 +6,8 @@ package reconstruct
 import (
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
 // Results without ids are taken to stand in the order of the calls. Some programs keep them in the order in which the tools ended, and what the spans of the tools tell says so.

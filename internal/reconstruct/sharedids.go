@@ -4,7 +4,7 @@
 package reconstruct
 
 import (
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

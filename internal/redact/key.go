@@ -19,7 +19,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tapedeck/tapedeck/internal/keyfile"
+	"github.com/tapedeck/tapedeck/internal/deck/keyfile"
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 

@@ -6,7 +6,7 @@ package redact
 import (
 	"sync"
 
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 )
 
 // Marker returns what the redactor's evidence is marked with.

@@ -9,9 +9,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/reading/spandigest"
+	"github.com/tapedeck/tapedeck/internal/reading/textsum"
 	"github.com/tapedeck/tapedeck/internal/redact/detect"
-	"github.com/tapedeck/tapedeck/internal/spandigest"
-	"github.com/tapedeck/tapedeck/internal/textsum"
 )
 
 // A span in which a redactor of this process has found nothing need not be searched again by the same rules. So redactors note the

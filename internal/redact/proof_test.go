@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/spandigest"
-	"github.com/tapedeck/tapedeck/internal/textsum"
+	"github.com/tapedeck/tapedeck/internal/reading/spandigest"
+	"github.com/tapedeck/tapedeck/internal/reading/textsum"
 )
 
 func proofRequest() (td ptrace.Traces, clean, dirty ptrace.Span) {

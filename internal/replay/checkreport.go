@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/evaluation/junit"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
-	"github.com/tapedeck/tapedeck/internal/junit"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/nesting"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 )
 
 // problemUnread is the code of a part that nobody can derive a tape from again.

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/runs"
+	"github.com/tapedeck/tapedeck/internal/deck/runs"
 )
 
 // Finder is the one way from a reference to what it stands for.

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
-	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
 

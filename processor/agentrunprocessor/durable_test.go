@@ -25,7 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	"go.uber.org/zap"
 
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
 )

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/heapgoal"
+	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 	"github.com/tapedeck/tapedeck/internal/testbed/cputime"

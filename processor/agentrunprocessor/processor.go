@@ -22,11 +22,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/nesting"
+	"github.com/tapedeck/tapedeck/internal/assembly/spool"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/segregation"
-	"github.com/tapedeck/tapedeck/internal/spool"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
 

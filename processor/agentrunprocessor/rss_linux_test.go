@@ -28,8 +28,8 @@ import (
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	"github.com/tapedeck/tapedeck/internal/assembly"
-	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/heapgoal"
+	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/tapedeck/tapedeck/internal/configcheck"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck"
 )
 
 // Config is the user's settings of the replaytag processor.

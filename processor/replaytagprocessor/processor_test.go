@@ -22,8 +22,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
-	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
-	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/processor/replaytagprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/replaytagprocessor/internal/metadatatest"
 )

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel/filter"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/filter"
 )
 
 // Config is the user's settings of the tape receiver.

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/interop"
-	"github.com/tapedeck/tapedeck/internal/nesting"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/interop"
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -19,7 +19,7 @@ import (
 func evaluated(t *testing.T) []*tape.Tape {
 	t.Helper()
 	set := evidence.NewSet()
-	for document, err := range otlpfile.ReadFile("../../genai/dialect/waza/testdata/eval.otlp.json", nil, otlpfile.Options{}) {
+	for document, err := range otlpfile.ReadFile("../../reading/genai/dialect/waza/testdata/eval.otlp.json", nil, otlpfile.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

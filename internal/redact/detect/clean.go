@@ -11,7 +11,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/tapedeck/tapedeck/internal/textsum"
+	"github.com/tapedeck/tapedeck/internal/reading/textsum"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 

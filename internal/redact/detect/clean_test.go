@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tapedeck/tapedeck/internal/reading/textsum"
 	"github.com/tapedeck/tapedeck/internal/redact/token"
-	"github.com/tapedeck/tapedeck/internal/textsum"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/reading/textsum"
 	"github.com/tapedeck/tapedeck/internal/redact/token"
-	"github.com/tapedeck/tapedeck/internal/textsum"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 

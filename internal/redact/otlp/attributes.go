@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/tapedeck/tapedeck/internal/bytelist"
+	"github.com/tapedeck/tapedeck/internal/reading/bytelist"
 	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/heapgoal"
+	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
 )
 
 // BenchmarkAnswer is a model call over HTTP: of a handler that reads the request and answers nothing, of the stub with the requests of another

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/harness"
+	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
-	"github.com/tapedeck/tapedeck/internal/workspace"
+	"github.com/tapedeck/tapedeck/internal/replay/workspace"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 )
 
 // Services are the addresses of what answers an agent in a replay; "" for what is not there.

@@ -15,9 +15,9 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
-	"github.com/tapedeck/tapedeck/internal/secretenv"
+	"github.com/tapedeck/tapedeck/internal/replay/procgroup"
+	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 )
 
 // Command is what is run.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/junit"
+	"github.com/tapedeck/tapedeck/internal/evaluation/junit"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/oracle"

@@ -11,7 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
 // recorded reads the requests of all files of traces below a folder.

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/genai/dialect"
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 

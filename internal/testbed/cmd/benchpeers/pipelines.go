@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
-	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/tape"
 )
 

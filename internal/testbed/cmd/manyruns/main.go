@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
-	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
 // recorded makes cases of the recorded runs: each string with a planted secret, and each leaf without one, decoded down to the last

@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
-	"github.com/tapedeck/tapedeck/internal/derive"
-	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 

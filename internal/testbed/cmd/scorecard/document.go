@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"

@@ -1,0 +1,89 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+)
+
+// ofThisProgram tells whether this program makes the very tapes that the rows speak of.
+func (t *shown) ofThisProgram() bool {
+	o := derive.Options{Producer: derive.Producer(), Formats: t.Formats()}
+	return derive.NewWriter(nil, o).Makes(t.Current.Generation, t.Parts)
+}
+
+// derivedTape makes the tape of a run of which none is stored.
+func (t *shown) derivedTape(ctx context.Context, root string) ([]byte, error) {
+	derived, err := t.pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range derived.Runs {
+		for _, f := range run.Files {
+			if run.Root == root && f.Name == deck.TapeFile {
+				return slices.Clone(f.Body), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%w: the evidence of trace %s gives no run %s", deck.ErrCorrupt, t.Location.TraceID, root)
+}
+
+// pending derives the tapes of a trace of which no row has those of all its evidence.
+func (t *shown) pending(ctx context.Context) (*derive.Derived, error) {
+	t.derive.Do(func() {
+		t.derived, t.err = Derive(ctx, t.Trace, derive.Options{})
+		if errors.Is(t.err, derive.ErrNoRun) || errors.Is(t.err, derive.ErrUnderivable) {
+			t.derived, t.err = &derive.Derived{}, nil
+		}
+	})
+	return t.derived, t.err
+}
+
+// Derive makes the tapes of all evidence of a trace, in the formats that its newest row was made with.
+func Derive(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Derived, error) {
+	d, _, err := deriveBy(ctx, t, o)
+	return d, err
+}
+
+func deriveBy(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Derived, *derive.Writer, error) {
+	o.Producer = derive.Producer()
+	o.Formats = t.Formats()
+	w := derive.NewWriter(nil, o)
+	d, err := w.Derive(t.Location.Tenant, t.Location.TraceID, t.Parts, func(digest string) ([]byte, error) {
+		_, read := t.Evidence(digest)
+		body, err := read(ctx)
+		if err == nil && deck.PartDigest(body) != digest {
+			err = fmt.Errorf("%w: the evidence does not have the digest of its row", deck.ErrCorrupt)
+		}
+		return body, err
+	})
+	return d, w, err
+}
+
+// Rows makes the rows that Derive stands for, without evidence: those of its tapes, or one that says that the evidence gives none.
+func Rows(ctx context.Context, t *reel.Trace, o derive.Options) ([]reel.Row, error) {
+	d, w, err := deriveBy(ctx, t, o)
+	if errors.Is(err, derive.ErrNoRun) || errors.Is(err, derive.ErrUnderivable) {
+		if d == nil {
+			d = &derive.Derived{Generation: deck.Generation{Revision: derive.Revision}}
+		}
+		d.Tapes = nil
+	} else if err != nil {
+		return nil, err
+	}
+	common := reel.Row{Meta: reel.Meta{Tenant: t.Location.Tenant, TraceID: t.Location.TraceID, Area: string(t.Location.Area), ReplayRunID: t.Location.ReplayRunID, Parts: t.Parts}}
+	for _, e := range t.Entries {
+		if common.ReplayOf == "" || e.ReplayOf != "" && e.ReplayOf < common.ReplayOf {
+			common.ReplayOf = e.ReplayOf
+		}
+	}
+	return w.Rows(common, d), nil
+}

@@ -1,0 +1,599 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openinference reads the OpenInference conventions (Arize Phoenix).
+package openinference
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads the OpenInference conventions: flattened messages under llm.*, and the framework's own objects as JSON in
+// input.value and output.value. Each of the two is incomplete with some packages. The better one is read, field by field.
+var Dialect = &dialect.Dialect{
+	ID:            "openinference",
+	Name:          "OpenInference",
+	ScopePrefixes: []string{"openinference.instrumentation.", "@arizeai/openinference-", "openinference-core"},
+	Marks:         []string{"openinference."},
+	Root:          "the outermost `AGENT`, else the outermost `CHAIN`",
+	Switch:        "on by default; unset `OPENINFERENCE_HIDE_INPUTS`, `OPENINFERENCE_HIDE_OUTPUTS` and the other `OPENINFERENCE_HIDE_*`",
+	Settings:      []dialect.Setting{{Name: "OPENINFERENCE_HIDE_*", Unset: true}},
+	Classify:      Classify,
+	Read:          readOpenInference,
+}
+
+var openInferenceKinds = map[string]dialect.Class{
+	"LLM": dialect.Model, "AGENT": dialect.Agent, "CHAIN": dialect.Agent, "TOOL": dialect.Tool, "RETRIEVER": dialect.Retrieval,
+	"RERANKER": dialect.Noise, "EMBEDDING": dialect.Noise, "GUARDRAIL": dialect.Noise, "EVALUATOR": dialect.Noise, "PROMPT": dialect.Structure,
+}
+
+const beeai = "openinference.instrumentation.beeai"
+
+// Classify tells the class of a span from openinference.span.kind.
+func Classify(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	class := openInferenceKinds[strings.ToUpper(a.Text("openinference.span.kind"))]
+	if class == dialect.Tool && CallsModel(a) {
+		class = dialect.Model // LiteLLM's callbacks for Phoenix and Langfuse call the span of a request that offers tools one of a tool
+	}
+	if class == dialect.Tool && s.ScopeName == beeai && s.Span.Name() == "error" && a.Text("tool.name") == "" {
+		return dialect.Noise, false // the failure of the tool around it, told once more
+	}
+	return class, class == dialect.Agent
+}
+
+// CallsModel reports a span that names the model that was asked and holds what was said, or what it took, and names no tool.
+func CallsModel(a decode.Attributes) bool {
+	return a.Has("llm.model_name") && !a.Has("tool.name") && (a.Has("llm.token_count.total") || a.Has("llm.output_messages.0.message.role") || a.Has("llm.input_messages.0.message.role") ||
+		a.Has("llm.request.type"))
+}
+
+func readOpenInference(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	kind := strings.ToUpper(a.Text("openinference.span.kind"))
+	metadata, _ := decode.Structure(a.JSON("metadata"))
+	switch o.Class {
+	case dialect.Agent:
+		_, event := dialect.EventOf(s.Span)
+		o.WeakAgent = kind == "CHAIN" || event != "" // BeeAI: a step of the loop, the agent has a span of its own
+		o.HandsAll = s.ScopeName == agno             // it answers with all that its model said in the run; of a stream that is not recorded (0.1.22)
+		readOpenInferenceAgent(s, a, metadata, o)
+	case dialect.Model:
+		ReadModel(a, o)
+		if s.ScopeName == agno {
+			dropEmptied(o.Request)
+		}
+		o.Failed = o.Failed || threwUnseen(s, a, o)
+	case dialect.Tool:
+		readOpenInferenceTool(s, a, o)
+	case dialect.Retrieval:
+		o.Name = s.Span.Name()
+		o.Query = decode.Content{Value: a.JSON("input.value")}
+		for _, m := range a.Unflatten("retrieval.documents.").Members() {
+			if d := m.Value.Get("document"); !d.IsAbsent() {
+				o.Documents = append(o.Documents, d)
+			}
+		}
+	case dialect.Noise:
+		o.NoiseReason = strings.ToLower(kind)
+	}
+}
+
+// threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw: the SDK writes no error onto it, and the package that its status is well. The SDK writes what the model
+// answered, and the tokens that it took, onto every call that was answered.
+func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Observation) bool {
+	return s.ScopeName == "openinference.instrumentation.openai_agents" && s.Span.Name() == "generation" && len(o.Request) > 0 && len(o.Response) == 0 && !a.Has("output.value") && o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil
+}
+
+// agno is the scope of agno's instrumentation.
+const agno = "openinference.instrumentation.agno"
+
+// dropEmptied takes the empty texts from the results that agno's model was told: that is what agno makes of an empty list or object, of 0 and of False. It says nothing of what the tool
+// returned, which its own span tells.
+func dropEmptied(messages []decode.Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult && p.Result.Kind() == exactjson.String && p.Result.Str() == "" {
+				p.Result = exactjson.Value{}
+			}
+		}
+	}
+}
+
+func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exactjson.Value, o *dialect.Observation) {
+	o.Agent.Name = a.Text("agent.name", "graph.node.id")
+	decode.FillString(&o.Agent.Name, metadata.Get("lc_agent_name").Str())
+	if o.Agent.Name == "" && s.Span.Name() != "Agent workflow" {
+		o.Agent.Name = s.Span.Name()
+	}
+	o.InputData = decode.Content{Value: a.JSON("input.value", "crew_tasks")}
+	o.OutputData = decode.Content{Value: a.JSON("output.value")}
+	if system := metadata.Get("system_prompt"); system.Str() != "" { // the processor for Strands
+		o.System = decode.System(system)
+	}
+	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
+	o.Output = openInferenceAnswer(a)
+	if decode.IsObjectsInARow(o.OutputData.Value.Str()) { // all that an agent of smolagents yielded while it was streamed
+		o.OutputData = decode.Content{}
+	}
+	if out := o.OutputData.Value; len(o.Output) == 0 && out.Kind() == exactjson.String && !decode.LooksJSON(out.Str()) {
+		o.Output, _ = decode.Messages(out, tape.RoleAssistant)
+	}
+}
+
+// openInferenceBlob reads input.value when it holds messages: a list, a request body, or a batch of prompts of which the first counts.
+func openInferenceBlob(v exactjson.Value, role tape.Role) ([]decode.Message, []decode.Part) {
+	inner, ok := decode.Structure(v)
+	if !ok {
+		if v.Kind() == exactjson.String && v.Str() != "" && !decode.LooksJSON(v.Str()) {
+			messages, _ := decode.Messages(v, role)
+			return messages, nil
+		}
+		return nil, nil
+	}
+	return decode.RequestMessages(inner, role)
+}
+
+// ReadModel reads a model call by the content keys of the convention.
+func ReadModel(a decode.Attributes, o *dialect.Observation) {
+	o.Operation = "chat"
+	flat, _ := Messages(a.Unflatten("llm.input_messages."))
+	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)
+	o.System = system
+	o.Request = richer(flat, blob)
+	raw, apart := openInferenceBlob(a.JSON("raw.input"), tape.RoleUser) // the whole request, of traceAI, whose input.value holds some of its messages
+	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = apart
+	}
+	takeSpelling(o.Request, flat)
+	takeFailures(o.Request, blob)
+	takeResults(o.Request, raw)
+	for _, m := range flat {
+		if m.Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
+			o.System = append(o.System, m.Parts...)
+		}
+	}
+	flatAnswer, _ := Messages(a.Unflatten("llm.output_messages."))
+	answer, _ := decode.Structure(a.JSON("output.value"))
+	if answer.Kind() == exactjson.Array && answer.Len() == 1 && !answer.At(0).Get("choices").IsAbsent() {
+		answer = answer.At(0) // the package for the Agents SDK writes a list of responses
+	}
+	o.Response = richer(decode.OneTurn(flatAnswer), decode.OneTurn(openInferenceAnswer(a)))
+	if calls := autogenCalls(answer.Get("content")); len(flatAnswer) == 0 && len(calls) > 0 {
+		if thought := answer.Get("thought").Str(); thought != "" {
+			calls = append([]decode.Part{decode.TextPart(thought)}, calls...)
+		}
+		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: calls, FinishReason: "tool_calls"}}
+	}
+	if text, why := answer.Get("content"), answer.Get("finish_reason").Str(); len(o.Response) == 0 && why != "" && text.Kind() == exactjson.String { // AutoGen's CreateResult, of 0.1.4
+		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text.Str())}, FinishReason: why}}
+	}
+	for i := range o.Response {
+		o.Response[i].Role = tape.RoleAssistant
+	}
+	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = decode.System(answer.Get("instructions"))
+	}
+	for _, m := range a.Unflatten("llm.tools.").Members() {
+		o.Tools = append(o.Tools, decode.ToolDefinitions(exactjson.ArrayValue(m.Value.Get("tool").First("json_schema", "input_schema")))...)
+	}
+	params, _ := decode.Structure(a.JSON("llm.invocation_parameters"))
+	input, _ := decode.Structure(a.JSON("input.value"))
+	responseDump := !params.Get("created_at").IsAbsent() // the Agents SDK packages write the whole response here
+	for _, m := range params.Members() {
+		if name, ok := decode.ParamNames[m.Name]; ok {
+			o.AddParam(name, m.Value)
+		}
+	}
+	o.Streaming = params.Get("stream").True()
+	o.ResponseID = answer.Get("id").Str()
+	name := a.Text("llm.model_name")
+	made := o.ResponseID == "FAKE_ID" || (name == "" || name == answer.Get("model").Str() && !decode.IsDated(name)) && madeOfChunks(answer)
+	if made { // the Agents SDK made this response for a stream; it names the model that was asked
+		o.Model = answer.Get("model").Str()
+	}
+	if o.ResponseID == "FAKE_ID" {
+		o.ResponseID = ""
+	}
+	if choices := answer.Get("choices"); len(o.Response) == 0 && choices.Kind() == exactjson.Array && choices.Len() == 0 {
+		o.ResponseLabel = tape.Missing // the stream was read to its end, and the response holds none of what it said
+	}
+	o.ResponseModel = answer.Get("model").Str()
+	decode.FillString(&o.ResponseModel, a.Text("llm.response.model_name", "llm.output_model_name"))
+	if generation := answer.Get("generations").At(0).At(0).Get("message"); generation.Kind() == exactjson.Object {
+		fields := generation
+		if k := generation.First("kwargs", "data"); k.Kind() == exactjson.Object {
+			fields = k
+		}
+		decode.FillString(&o.ResponseID, fields.Get("response_metadata").Get("id").Str()) // the provider's; LangChain numbers its messages itself
+		if id := fields.Get("id").Str(); !strings.HasPrefix(id, "run-") && !strings.HasPrefix(id, "lc_run-") {
+			decode.FillString(&o.ResponseID, id)
+		}
+		decode.FillString(&o.ResponseModel, fields.Get("response_metadata").First("model_name", "model").Str())
+	}
+	if o.ResponseModel == "" {
+		o.ResponseModel = replyModel(answer)
+	}
+	decode.FillString(&o.Model, a.Text("llm.request.model_name", "llm.input_model_name"))
+	if !responseDump {
+		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
+	}
+	decode.FillString(&o.Model, input.First("model", "modelId").Str())
+	settings, _ := decode.Structure(a.JSON("metadata")) // of the client (Pipecat's)
+	if asked := decode.ModelName(settings.Get("model").Str()); asked != "" && strings.HasPrefix(a.Text("llm.model_name"), asked+"-") && decode.IsDated(a.Text("llm.model_name")) {
+		decode.FillString(&o.Model, asked)
+		decode.FillString(&o.ResponseModel, a.Text("llm.model_name"))
+	} else if name := decode.ModelName(a.Text("llm.model_name")); name == "" {
+		decode.FillString(&o.Model, asked)
+	} else if name != o.ResponseModel {
+		decode.FillString(&o.Model, name)
+	}
+	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = decode.System(settings.First("system_instruction", "system_instructions", "system_prompt", "instructions"))
+	}
+	o.Provider = decode.Provider(a.Text("llm.provider", "llm.system"))
+	if reason := a.Text("llm.finish_reason"); reason != "" {
+		o.FinishReasons = []string{reason}
+	} else if reasons := a.Texts("llm.finish_reasons"); reasons != nil {
+		o.FinishReasons = reasons
+	}
+	o.Usage = tape.Usage{
+		InputTokens:      a.Count("llm.token_count.prompt"),
+		OutputTokens:     a.Count("llm.token_count.completion"),
+		CacheReadTokens:  a.Count("llm.token_count.prompt_details.cache_read"),
+		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
+		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
+	}
+	if made && o.Usage.InputTokens != nil && *o.Usage.InputTokens == 0 { // no request is without tokens
+		o.Usage = tape.Usage{}
+	}
+}
+
+// replyModel is the model that a reply of Haystack names, if only a provider's answer names one so: with its date. The span then names that one, not the one that was asked.
+func replyModel(answer exactjson.Value) string {
+	reply := answer.Get("replies").At(0)
+	if reply.Kind() == exactjson.String && decode.IsMessageRepresentation(reply.Str()) {
+		reply, _ = decode.Representation(reply.Str())
+	}
+	if name := reply.First("meta", "_meta").Get("model").Str(); decode.IsDated(name) {
+		return name
+	}
+	return ""
+}
+
+// Messages reads the flattened list: each element is {message: {role, content, contents, tool_calls, …}}.
+func Messages(v exactjson.Value) ([]decode.Message, bool) {
+	var out []decode.Message
+	for _, m := range v.Members() {
+		fields := m.Value.Get("message")
+		if fields.Kind() != exactjson.Object {
+			continue
+		}
+		role := decode.RoleOf(fields.Get("role").Str())
+		if results := autogenResults(m.Value.Get("function")); role == tape.RoleTool && len(results) > 0 {
+			out = append(out, decode.Message{Role: role, Parts: results})
+			continue
+		}
+		if calls := autogenCalls(fields.Get("content")); role == tape.RoleAssistant && len(calls) > 0 {
+			if thought := m.Value.Get("thought").Str(); thought != "" {
+				calls = append([]decode.Part{decode.TextPart(thought)}, calls...)
+			}
+			out = append(out, decode.Message{Role: role, Parts: calls})
+			continue
+		}
+		if role == tape.RoleTool || !fields.Get("tool_call_id").IsAbsent() {
+			body := fields.Get("content")
+			if contents := contentsOf(fields); body.IsAbsent() && len(contents) > 0 {
+				body = exactjson.ArrayValue(contents...)
+			}
+			out = append(out, decode.Message{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart(decode.TextOfID(fields.Get("tool_call_id")), fields.Get("name").Str(), body, false)}})
+			continue
+		}
+		var parts []decode.Part
+		if contents := contentsOf(fields); len(contents) > 0 {
+			parts = decode.Parts(exactjson.ArrayValue(contents...))
+		} else {
+			parts = decode.Parts(fields.Get("content"))
+		}
+		if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !decode.HasCallParts(parts) {
+			parts = append(parts, decode.ChatCalls(calls)...)
+		} else if name := fields.Get("function_call_name").Str(); name != "" {
+			parts = append(parts, decode.CallPart("", name, fields.Get("function_call_arguments_json")))
+		}
+		out = append(out, decode.MessageWith(role, fields.Get("name").Str(), parts))
+	}
+	return out, len(out) > 0
+}
+
+// autogenResults reads the results of one message of AutoGen, each an object of its own as JSON.
+func autogenResults(list exactjson.Value) (parts []decode.Part) {
+	for _, m := range list.Members() {
+		if r, ok := decode.Structure(m.Value); ok && r.Get("call_id").Kind() == exactjson.String && !r.Get("content").IsAbsent() {
+			parts = append(parts, decode.ResultPart(decode.TextOfID(r.Get("call_id")), r.Get("name").Str(), r.Get("content"), r.Get("is_error").True()))
+		}
+	}
+	return parts
+}
+
+// autogenCalls reads a content of AutoGen that is nothing but calls: objects of an id, a name and arguments, or what repr() makes of them.
+func autogenCalls(content exactjson.Value) (parts []decode.Part) {
+	list, ok := decode.Structure(content)
+	if !ok || list.Kind() != exactjson.Array {
+		return nil
+	}
+	for _, m := range list.Members() {
+		c := m.Value
+		if text := c.Str(); text != "" {
+			if inner, err := exactjson.Parse(text); err == nil {
+				text = inner.Str()
+			}
+			if !strings.HasPrefix(text, "FunctionCall(") {
+				return nil
+			}
+			c, _ = decode.Representation(text)
+		}
+		if c.Get("id").Str() == "" || c.Get("name").Str() == "" || c.Get("arguments").Kind() != exactjson.String {
+			return nil
+		}
+		parts = append(parts, decode.CallPart(c.Get("id").Str(), c.Get("name").Str(), c.Get("arguments")))
+	}
+	return parts
+}
+
+// contentsOf returns the ordered parts of a flattened message without the wrapper around each.
+func contentsOf(fields exactjson.Value) []exactjson.Value {
+	var out []exactjson.Value
+	for _, m := range fields.Get("contents").Members() {
+		part := m.Value
+		if inner := part.Get("message_content"); inner.Kind() == exactjson.Object {
+			part = inner
+		}
+		if image := part.Get("image"); image.Get("image").Kind() == exactjson.Object {
+			part = exactjson.ObjectValue(exactjson.Member{Name: "type", Value: exactjson.StringValue("image")}, exactjson.Member{Name: "image_url", Value: image.Get("image").Get("url")})
+		}
+		if call := m.Value.Get("tool_call"); call.Kind() == exactjson.Object {
+			part = exactjson.ObjectValue(exactjson.Member{Name: "type", Value: exactjson.StringValue("tool_call")}, exactjson.Member{Name: "id", Value: call.Get("id")}, exactjson.Member{Name: "function", Value: call.Get("function")})
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// madeOfChunks reports a response that the Agents SDK for JavaScript made of a stream, by the order of the members that it gives it. From 0.2 on it holds the id and the
+// choices of the chunks.
+func madeOfChunks(answer exactjson.Value) bool {
+	members := answer.Members()
+	if len(members) < 5 {
+		return false
+	}
+	for i, name := range []string{"id", "created", "model", "object", "choices"} {
+		if members[i].Name != name {
+			return false
+		}
+	}
+	return true
+}
+
+// openInferenceAnswer reads the answer from output.value, where that is more than a text.
+func openInferenceAnswer(a decode.Attributes) []decode.Message {
+	v, ok := decode.Structure(a.JSON("output.value"))
+	if !ok {
+		return nil
+	}
+	return decode.OutputMessages(v, 0)
+}
+
+// richer returns the list that lacks less: messages and results without content, calls without id or arguments, then calls and results (several results of one
+// message are flattened onto each other). The flattened list wins a tie.
+func richer(flat, blob []decode.Message) []decode.Message {
+	if len(flat) == 0 {
+		return blob
+	}
+	more := exchanges(flat) - exchanges(blob) // what a list does not show at all is lacking as well
+	lacks := cmp.Or(cmp.Compare(gaps(blob)+max(more, 0), gaps(flat)+max(-more, 0)), more)
+	if len(blob) == 0 || lacks >= 0 || parts(blob) < parts(flat)-systemParts0(flat) {
+		return flat
+	}
+	return blob
+}
+
+// takeSpelling puts the arguments of calls as the flattened list has them in the place of those of a list that spells the names of members anew (the package for Google's client from 0.1.13 on
+// writes a request in snake case, what the model wrote in it too): the same calls in the same order, of which nothing but the spelling differs.
+func takeSpelling(messages, flat []decode.Message) {
+	spelt, written := partsOf(messages, tape.PartToolCall), partsOf(flat, tape.PartToolCall)
+	if len(spelt) != len(written) {
+		return
+	}
+	for i, p := range spelt {
+		if w := written[i]; p.Name == w.Name && p.Args.JSON() != w.Args.JSON() && respelled(p.Args).JSON() == respelled(w.Args).JSON() {
+			p.Args = w.Args
+		}
+	}
+}
+
+// partsOf are the parts of one type.
+func partsOf(messages []decode.Message, kind tape.PartType) (out []*decode.Part) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if m.Parts[i].Type == kind {
+				out = append(out, &m.Parts[i])
+			}
+		}
+	}
+	return out
+}
+
+// respelled is a value with the names of all members in small letters and without what stands between their words.
+func respelled(v exactjson.Value) exactjson.Value {
+	if v.Kind() < exactjson.Array {
+		return v
+	}
+	members := slices.Clone(v.Members())
+	for i := range members {
+		members[i].Name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(members[i].Name))
+		members[i].Value = respelled(members[i].Value)
+	}
+	if v.Kind() == exactjson.Object {
+		return exactjson.ObjectValue(members...)
+	}
+	values := make([]exactjson.Value, len(members))
+	for i, m := range members {
+		values[i] = m.Value
+	}
+	return exactjson.ArrayValue(values...)
+}
+
+// takeFailures marks the results that the request itself says to be failures: flattened messages have no key for it. The results of both lists
+// are the same if there are as many, in the same order as far as ids say.
+func takeFailures(messages, blob []decode.Message) {
+	shown, said := partsOf(messages, tape.PartToolResult), partsOf(blob, tape.PartToolResult)
+	if len(shown) != len(said) {
+		return
+	}
+	for i, p := range shown {
+		if p.ID == "" || said[i].ID == "" || p.ID == said[i].ID {
+			p.IsError = p.IsError || said[i].IsError
+		}
+	}
+}
+
+// takeResults puts the results of a message in the place of the only one of them that was left when they were flattened onto each other.
+func takeResults(messages, raw []decode.Message) {
+	for i, m := range messages {
+		if m.Role != tape.RoleTool || len(m.Parts) != 1 || m.Parts[0].ID == "" {
+			continue
+		}
+		for _, whole := range raw {
+			if len(whole.Parts) > 1 && slices.ContainsFunc(whole.Parts, func(p decode.Part) bool { return p.Type == tape.PartToolResult && p.ID == m.Parts[0].ID }) {
+				messages[i] = whole
+				break
+			}
+		}
+	}
+}
+
+func gaps(messages []decode.Message) int {
+	n := 0
+	for _, m := range messages {
+		if len(m.Parts) == 0 {
+			n += 2
+		}
+		for _, p := range m.Parts {
+			if (p.Type == tape.PartToolCall || p.Type == tape.PartToolResult) && p.ID == "" {
+				n++
+			}
+			if p.Type == tape.PartToolCall && p.Args.IsAbsent() && p.ArgsText == "" { // those that are empty are left out of the flattened list of Google's client
+				n++
+			}
+			if p.Type == tape.PartToolResult && p.Result.IsAbsent() {
+				n += 2
+			}
+		}
+	}
+	return n
+}
+
+// exchanges counts calls and results.
+func exchanges(messages []decode.Message) int {
+	n := 0
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall || p.Type == tape.PartToolResult {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func parts(messages []decode.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += len(m.Parts)
+	}
+	return n
+}
+
+func systemParts0(messages []decode.Message) int {
+	if len(messages) > 0 && messages[0].Role == tape.RoleSystem {
+		return len(messages[0].Parts)
+	}
+	return 0
+}
+
+// readDSPyTool takes off what the method that runs a tool of DSPy adds: its own name, and the name of the parameter that holds all arguments.
+func readDSPyTool(o *dialect.Observation) {
+	for _, method := range []string{".__call__", ".acall"} {
+		if name, ok := strings.CutSuffix(o.Name, method); ok && name != "" {
+			o.Name = name
+			break
+		}
+	}
+	if kwargs := o.Args.Value.Get("kwargs"); o.Args.Value.Len() == 1 && kwargs.Kind() == exactjson.Object {
+		o.Args.Value, o.Args.Text, o.Args.Envelope = kwargs, "", append(o.Args.Envelope, "python.call")
+	}
+}
+
+func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	o.Name = a.Text("tool.name")
+	decode.FillString(&o.Name, s.Span.Name())
+	o.CallID = decode.UsableID(a.Text("tool.id", "tool_call.id", "tool.call_id"))
+	o.ToolKind = tape.ToolFunction
+	if strings.HasPrefix(s.Span.Name(), "handoff to ") || strings.HasPrefix(o.Name, "handoff_to_") || strings.HasPrefix(o.Name, "handoff to ") {
+		o.Handoff = true
+	}
+	if v := a.JSON("input.value"); !v.IsAbsent() {
+		o.Args = decode.UnwrapArgs(decode.Args(v))
+		if s.ScopeName == "openinference.instrumentation.dspy" {
+			readDSPyTool(o)
+		}
+		if given := o.Args.Value.Get("input"); s.ScopeName == beeai && o.Args.Value.Len() == 2 && given.Kind() == exactjson.Object && !o.Args.Value.Get("options").IsAbsent() {
+			o.Args.Value, o.Args.Envelope = given, append(o.Args.Envelope, "input") // beside the options of the run
+		}
+	} else if v, ok := decode.Structure(a.JSON("tool.parameters")); ok && !decode.IsSchema(v) {
+		o.Args = decode.Content{Value: v}
+	}
+	if v := a.JSON("output.value"); !v.IsAbsent() {
+		u := decode.UnwrapResult(decode.Result(v, false))
+		o.Result = u.Content
+		if outputs, _ := decode.Structure(o.Result.Value); isLangChainOutputs(s, a) && outputs.Len() == 1 {
+			if returned := outputs.Get("output"); returned.Kind() != exactjson.String && !returned.IsAbsent() {
+				o.Result.Value, o.Result.Envelope = returned, append(o.Result.Envelope, "output")
+			}
+		}
+		o.Failed = u.IsError
+		decode.FillString(&o.CallID, u.CallID)
+	}
+}
+
+// isLangChainOutputs reports the outputs of a run as LangChain's tracer keeps them, {"output": …}, as OpenInference wrote them before 0.1.48 where they are no text. What a tool returned as a
+// text, JSON or not, it wrote as that, and said nothing of its type.
+func isLangChainOutputs(s *dialect.Source, a decode.Attributes) bool {
+	return s.ScopeName == "openinference.instrumentation.langchain" && a.Text("output.mime_type") == "application/json" && before(s.ScopeVersion, 0, 1, 48)
+}
+
+// before reports a version whose numbers are all there and less than these.
+func before(version string, numbers ...int) bool {
+	parts := strings.Split(version, ".")
+	if len(parts) != len(numbers) {
+		return false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n > numbers[i] {
+			return false
+		}
+		if n < numbers[i] {
+			return true
+		}
+	}
+	return false
+}

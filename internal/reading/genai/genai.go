@@ -1,0 +1,48 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+)
+
+// The types of an observation, for those who read telemetry through the table. Package dialect and package decode define them.
+type (
+	Dialect     = dialect.Dialect
+	Source      = dialect.Source
+	Observation = dialect.Observation
+	Class       = dialect.Class
+	Note        = dialect.Note
+	Inbound     = dialect.Inbound
+	Header      = dialect.Header
+	Content     = decode.Content
+	Message     = decode.Message
+	Part        = decode.Part
+	Posted      = decode.Posted
+)
+
+// The classes of package dialect.
+const (
+	Unclassified = dialect.Unclassified
+	Agent        = dialect.Agent
+	Model        = dialect.Model
+	Tool         = dialect.Tool
+	Retrieval    = dialect.Retrieval
+	Structure    = dialect.Structure
+	Entry        = dialect.Entry
+	Noise        = dialect.Noise
+)
+
+// The scope and attributes of log records that travel as spans, see package dialect.
+const (
+	LogScope          = dialect.LogScope
+	LogBody           = dialect.LogBody
+	LogEventName      = dialect.LogEventName
+	LogScopeName      = dialect.LogScopeName
+	LogSeverityNumber = dialect.LogSeverityNumber
+	LogSeverityText   = dialect.LogSeverityText
+	LogFlags          = dialect.LogFlags
+	LogObservedTime   = dialect.LogObservedTime
+)

@@ -1,0 +1,66 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+func TestModelThatAnsweredTellsWhichOneWasAskedFor(t *testing.T) {
+	for _, f := range []struct{ outer, inner, answered, want string }{
+		{"gpt-3.5-turbo", "gpt-4o-mini", "gpt-4o-mini-2024-07-18", "gpt-4o-mini"},
+		{"gpt-3.5-turbo", "gpt-4o", "gpt-4o-mini-2024-07-18", "gpt-3.5-turbo"}, // neither
+		{"openai/gpt-4o", "gpt-4o", "gpt-4o-2024-08-06", "openai/gpt-4o"},
+		{"gpt-4o", "my-deployment", "gpt-4o-2024-08-06", "gpt-4o"},
+		{"alias", "gpt-4o", "", "alias"},
+	} {
+		if got := MergeModel(&dialect.Observation{Model: f.outer}, &dialect.Observation{Model: f.inner, ResponseModel: f.answered}).Model; got != f.want {
+			t.Errorf("%+v: got %s", f, got)
+		}
+	}
+}
+
+func TestReportThatNamesTheCallsOfResultsIsTheRequest(t *testing.T) {
+	shown := func(call, id string) []decode.Message {
+		out := []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart("q")}}, {Role: tape.RoleAssistant}}
+		if call != "" {
+			out[1].Parts = []decode.Part{decode.CallPart(call, "f", exactjson.Value{})}
+		}
+		return append(out, decode.Message{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart(id, "", exactjson.StringValue("r"), false)}})
+	}
+	bare := shown("", "")
+	for name, f := range map[string]struct {
+		inner, outer []decode.Message
+		want         bool
+	}{
+		"named":                   {shown("c1", "c1"), bare, true},
+		"of another call":         {shown("c1", "c2"), bare, false},
+		"without an id":           {shown("c1", ""), bare, false},
+		"the outer names it, too": {shown("c1", "c1"), shown("", "c1"), false},
+		"the outer has calls":     {shown("c1", "c1"), shown("c1", "c1"), false},
+		"more results":            {append(shown("c1", "c1"), shown("c1", "c1")...), bare, false},
+	} {
+		if got := NamesCalls(f.inner, f.outer); got != f.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestStatusThatIsAnErrorAsAnObjectSaysWhatItsDataSays(t *testing.T) {
+	for status, want := range map[string]string{
+		`{'message': 'Error running tool (non-fatal)', 'data': {'tool_name': 'f', 'error': 'no such order'}}`: "no such order",
+		`{'message': 'Error running tool (non-fatal)', 'data': {'tool_name': 'f'}}`:                           `{'message': 'Error running tool (non-fatal)', 'data': {'tool_name': 'f'}}`,
+		`{'data': {'error': 'x'}}`: `{'data': {'error': 'x'}}`,
+		"no such order":            "no such order",
+	} {
+		if got := said(status); got != want {
+			t.Errorf("%s: got %s", status, got)
+		}
+	}
+}

@@ -1,6 +1,0 @@
-// Copyright The tapedeck Authors
-// SPDX-License-Identifier: Apache-2.0
-
-package reel_test
-
-import _ "github.com/tapedeck/tapedeck/internal/reel/view" // the layout
