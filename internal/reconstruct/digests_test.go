@@ -1,0 +1,203 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	processors "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+)
+
+var (
+	updateDigests = flag.Bool("digests.update", false, "write the digests of all tapes of the corpus")
+	foreignFolder = flag.String("digests.folder", "", "compare the tapes of every OTLP file below this folder too")
+	foreignFile   = flag.String("digests.file", "", "file with the digests of that folder, written where it is missing")
+)
+
+// digestsFile holds a line for each run of the corpus: its name, the digest of its tapes as it was recorded, and
+// one under each mutation, in the order of groundtruth.Mutations. "-" stands for a mutation that changes nothing.
+const digestsFile = "testdata/digests.txt"
+
+// wholeCorpus names the variable that has all runs mutated; else one run in mutatedEvery is.
+const (
+	wholeCorpus  = "TAPEDECK_TEST_WHOLE_CORPUS"
+	mutatedEvery = 16
+)
+
+// digestOf is that of all tapes of a set: the joined runs first, then the others.
+func digestOf(set *evidence.Set) string {
+	h := sha256.New()
+	for _, t := range reconstruct.All(set.Split(), options) {
+		h.Write(t.AppendJSON(nil))
+		h.Write([]byte{'\n'})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+func digestsOf(run groundtruth.Run, mutated bool) (string, error) {
+	set, err := run.Evidence()
+	if err != nil {
+		return "", err
+	}
+	line := digestOf(set)
+	for _, m := range groundtruth.Mutations {
+		if !mutated {
+			break
+		}
+		changed, ok, err := m.Apply(run)
+		if err != nil {
+			return "", err
+		}
+		digest := "-"
+		if ok {
+			if set, err = changed.Evidence(); err != nil {
+				return "", err
+			}
+			digest = digestOf(set)
+		}
+		line += " " + digest
+	}
+	return line, nil
+}
+
+// drawn reports a run whose mutations are looked at where not all are.
+func drawn(name string) bool {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return h.Sum32()%mutatedEvery == 0
+}
+
+// TestTapesOfTheCorpusStayAsTheyAre compares all tapes of the corpus, as recorded and under every mutation, with
+// those that were committed. A change of a tape is a commit of its own, with its reason and the new digests.
+func TestTapesOfTheCorpusStayAsTheyAre(t *testing.T) {
+	whole := *updateDigests || os.Getenv(wholeCorpus) != ""
+	known := map[string]string{}
+	if body, err := os.ReadFile(digestsFile); err == nil {
+		for line := range strings.Lines(string(body)) {
+			name, digests, _ := strings.Cut(strings.TrimSpace(line), " ")
+			known[name] = digests
+		}
+	} else if !*updateDigests {
+		t.Fatal(err)
+	}
+	all := runs(t)
+	found := make([]string, len(all))
+	each(len(all), func(i int) {
+		name := all[i].Group + "/" + all[i].Scenario
+		got, err := digestsOf(all[i], whole || drawn(name))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		found[i] = name + " " + got
+		if *updateDigests {
+			return
+		}
+		want := strings.Fields(known[name])
+		for k, digest := range strings.Fields(got) {
+			as := "recorded"
+			if k > 0 {
+				as = groundtruth.Mutations[k-1].Name
+			}
+			if k >= len(want) || want[k] != digest {
+				t.Errorf("%s (%s): other tapes than before", name, as)
+			}
+		}
+	})
+	if len(known) != len(all) && !*updateDigests {
+		t.Errorf("%d runs, %d of them in %s", len(all), len(known), digestsFile)
+	}
+	if *updateDigests {
+		slices.Sort(found)
+		if err := os.WriteFile(digestsFile, []byte(strings.Join(found, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// each calls f for every number below n, on all processors.
+func each(n int, f func(i int)) {
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range processors.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}
+
+// TestTapesOfAFolderStayAsTheyAre does so for telemetry that lies elsewhere: -digests.folder and -digests.file.
+func TestTapesOfAFolderStayAsTheyAre(t *testing.T) {
+	if *foreignFolder == "" {
+		t.Skip("no -digests.folder")
+	}
+	groups := map[string][]string{}
+	err := filepath.WalkDir(*foreignFolder, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && (strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".jsonl")) && !strings.HasSuffix(path, ".truth.json") {
+			stem, _, _ := strings.Cut(filepath.Base(path), ".")
+			groups[filepath.Join(filepath.Dir(path), stem)] = append(groups[filepath.Join(filepath.Dir(path), stem)], path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(maps.Keys(groups))
+	lines := make([]string, len(names))
+	each(len(names), func(i int) {
+		set := evidence.NewSet()
+		for _, path := range groups[names[i]] {
+			for document, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
+				if err != nil {
+					break // no telemetry
+				}
+				set.AddTraces(document.Traces)
+				set.AddLogs(document.Logs)
+			}
+		}
+		name, _ := filepath.Rel(*foreignFolder, names[i])
+		lines[i] = fmt.Sprintf("%s %s\n", name, digestOf(set))
+	})
+	got := []byte(strings.Join(lines, ""))
+	before, err := os.ReadFile(*foreignFile)
+	if err != nil {
+		if err := os.WriteFile(*foreignFile, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if bytes.Equal(before, got) {
+		return
+	}
+	was := strings.SplitAfter(string(before), "\n")
+	for i, line := range lines {
+		if i >= len(was) || was[i] != line {
+			t.Errorf("other tapes than before: %s", strings.TrimSpace(line))
+		}
+	}
+}
