@@ -9,8 +9,22 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
-// assignment looks at the name around a credential word in a text, and at what is assigned to it: password=…, "api_key": "…",
-// 'token': '…', --secret …, <password>…</password>, Authorization: Bearer … Where it finds nothing, it looks at the line around the word.
+// assignment is a name in a text, the operator behind it and the value that the operator assigns.
+type assignment struct {
+	assigned
+	text       string
+	start, end int // of the name
+	from, to   int // of the value, without its quotes
+	says       *Name
+	value      string // the part of the value that decides
+}
+
+// name returns the name as it is spelled.
+func (a *assignment) name() string { return a.text[a.start:a.end] }
+
+// assignment looks at the name around a credential word and at the value assigned to it: password=…,
+// "api_key": "…", 'token': '…', --secret …, <password>…</password>, Authorization: Bearer ….
+// Where it finds nothing, it looks at the line around the word.
 func (f *finder) assignment(at int) {
 	if at < f.assigned {
 		return
@@ -22,147 +36,221 @@ func (f *finder) assignment(at int) {
 	}
 }
 
-// assigns does the first of that.
+// assigns reads the name around a credential word and the value assigned to it, and judges the value.
 func (f *finder) assigns(at int) {
-	s := f.s
-	start, end := at, at
+	a := &f.pair
+	*a = assignment{text: f.s}
+	a.start, a.end = nameAround(f.s, at)
+	f.assigned = a.end
+	if f.valueBefore(a) || f.codeBehind(a) || f.inSentence(a) {
+		return
+	}
+	a.trim()
+	if a.resourceType() || prompts(f.s, a.start, a.end) {
+		return
+	}
+	a.says = f.r.Named(a.name())
+	if f.formMember(a.start, a.end) {
+		return
+	}
+	a.query = a.behind("?&#")
+	sentence := !a.says.secret && (a.start == 0 || a.behind(" -"))
+	if !a.sensitive() && !sentence || f.inTable(a) {
+		return
+	}
+	f.readPlace(a)
+	if f.comparedBefore(a) || !a.readValue() || f.cookieHeader(a) {
+		return
+	}
+	if sentence {
+		f.widenName(a)
+	}
+	if !a.sensitive() {
+		return
+	}
+	a.from = authScheme(f.s, a.from, a.to)
+	f.readJudged(a)
+	if a.refused() {
+		return
+	}
+	before := len(f.out)
+	f.judge(a)
+	if len(f.out) > before {
+		f.assigned = max(f.assigned, a.to) // names inside a value are part of it
+		if a.quoted && a.to < len(f.s) {
+			f.replacedBy(f.out[before].rule, a.to+1)
+			f.listed(f.out[before].rule, a.from-1, a.to+1)
+		}
+	}
+}
+
+// nameAround returns the range of the name that holds s[at:].
+func nameAround(s string, at int) (start, end int) {
+	start, end = at, at
 	for start > 0 && nameChar(s[start-1]) && at-start < maxKeyBytes {
 		start--
 	}
 	for end < len(s) && nameChar(s[end]) && end-at < maxKeyBytes {
 		end++
 	}
-	f.assigned = end
-	if start > 0 && (s[start-1] == ' ' || s[start-1] == '\'') && f.named(start, end) {
-		return
+	return start, end
+}
+
+// behind says whether the byte before the name is one of some.
+func (a *assignment) behind(bytes string) bool {
+	return a.start > 0 && strings.IndexByte(bytes, a.text[a.start-1]) >= 0
+}
+
+// sensitive says whether the name is that of a credential, at the place where it stands.
+func (a *assignment) sensitive() bool {
+	return a.says.secret || a.says.credential || a.query && a.says.url
+}
+
+// valueBefore reports a value that stands before its name.
+func (f *finder) valueBefore(a *assignment) bool {
+	return a.behind(" '") && f.named(a.start, a.end)
+}
+
+// codeBehind reports the number behind the name of a code: verification code 123456.
+func (f *finder) codeBehind(a *assignment) bool {
+	s, end := f.s, a.end
+	if end+1 >= len(s) || s[end] != ' ' || !isDigit(s[end+1]) {
+		return false
 	}
-	if end+1 < len(s) && s[end] == ' ' && isDigit(s[end+1]) { // verification code 123456
-		v := strings.TrimRight(firstWord(s[end+1:min(len(s), end+16)]), ".,;!?)\"'")
-		if of := f.r.classify(s[wordsBefore(s, start):end]); len(v) >= 4 && len(v) <= 8 && isNumber(v) && of.secret && of.code {
-			f.add(end+1, end+1+len(v), f.on.rules.assignment)
-			return
+	v := strings.TrimRight(firstWord(s[end+1:min(len(s), end+16)]), ".,;!?)\"'")
+	if !typedCode(v) {
+		return false
+	}
+	if of := f.r.classify(s[wordsBefore(s, a.start):end]); !of.secret || !of.code {
+		return false
+	}
+	f.add(end+1, end+1+len(v), f.on.rules.assignment)
+	return true
+}
+
+// typedCode holds for four to eight digits: longer and shorter numbers are no codes that somebody types.
+func typedCode(v string) bool { return len(v) >= 4 && len(v) <= 8 && isNumber(v) }
+
+// inSentence says whether the name is a word of a sentence. It reports the value that the sentence states:
+// the passcode for the meeting is ….
+func (f *finder) inSentence(a *assignment) bool {
+	s, start, end := f.s, a.start, a.end
+	if end+1 >= len(s) || s[end] != ' ' {
+		return false
+	}
+	near := f.digitNear(end)
+	if near {
+		if n := forClause(s[end:]); n > 0 && f.stated(start, end, end+n) || f.argument(start, end) {
+			return true
 		}
 	}
-	if end+1 < len(s) && s[end] == ' ' {
-		near := f.digitNear(end)
-		if near {
-			if n := forClause(s[end:]); n > 0 && f.stated(start, end, end+n) || f.argument(start, end) { // the passcode for the meeting is …
-				return
-			}
-		}
-		if isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && (!near || !strong(firstWord(s[end+1:])) && declared(s, end) == 0) && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
-			return // a word of a sentence
-		}
+	if !isAlpha(s[end+1]) || longWord(s[end+1:]) || linkVerb(s[end+1:]) != 0 {
+		return false
 	}
-	for end > start && (s[end-1] == '.' || s[end-1] == '-') {
-		end--
+	if near && (strong(firstWord(s[end+1:])) || declared(s, end) != 0) {
+		return false
 	}
-	if start > 1 && s[start-1] == '\\' && strings.IndexByte("nrt", s[start]) >= 0 && !slashQuoted(s, end) { // \npassword=… in text with escapes
-		start++
+	return start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<'
+}
+
+// trim takes the punctuation behind the name off it, and the letter of an escape before it: \npassword=….
+func (a *assignment) trim() {
+	s := a.text
+	for a.end > a.start && (s[a.end-1] == '.' || s[a.end-1] == '-') {
+		a.end--
 	}
-	if start > 0 && s[start-1] == ':' && strings.Contains(s[max(0, start-96):start], "arn:") { // the type of a resource: arn:aws:secretsmanager:eu-west-1:…:secret:…
+	escaped := a.start > 1 && s[a.start-1] == '\\' && strings.IndexByte("nrt", s[a.start]) >= 0
+	if escaped && !slashQuoted(s, a.end) {
+		a.start++
+	}
+}
+
+// resourceType says whether the name is the type of a resource: arn:aws:secretsmanager:eu-west-1:…:secret:….
+func (a *assignment) resourceType() bool {
+	return a.behind(":") && strings.Contains(a.text[max(0, a.start-96):a.start], "arn:")
+}
+
+// inTable reports the values below the name where it heads a column.
+func (f *finder) inTable(a *assignment) bool {
+	s, end := f.s, a.end
+	if a.query {
+		return false
+	}
+	if (a.says.secret || a.says.credential) && (end == len(s) || !isWord(s[end])) && f.drawnTable(a.start, end) {
+		return true
+	}
+	return a.says.secret && end < len(s) && strings.IndexByte(",;|\t \n\r)\"`", s[end]) >= 0 && f.columns(a.start, end)
+}
+
+// readPlace notes what stands before the name.
+func (f *finder) readPlace(a *assignment) {
+	s, start := f.s, a.start
+	a.stops = &f.stops
+	a.flag = a.behind("-") || strings.HasPrefix(s[start:], "--")
+	a.element = elementOf(s, start)
+	a.tuple = a.behind("{") || a.behind(":") && start > 1 && s[start-2] == '{'
+	a.call = callOf(s, start)
+	a.cell = start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0
+}
+
+// comparedBefore reports the literal that the name is compared with: if ("…" == password).
+func (f *finder) comparedBefore(a *assignment) bool {
+	if !a.says.secret {
+		return false
+	}
+	from, to := compared(f.s, a.start)
+	if v := f.s[from:to]; len(v) < 8 || prose(v) || placeholder(v) || token.ProtectedAt(v) > 0 {
+		return false
+	}
+	f.add(from, to, f.on.rules.assignment)
+	return true
+}
+
+// readValue reads the operator behind the name and the range of the value.
+func (a *assignment) readValue() (ok bool) {
+	a.from, a.to = formPart(a.text, a.start, a.end)
+	if a.quoted = a.to > a.from; a.quoted {
+		return true
+	}
+	a.from, a.to, ok = a.find(a.text, a.end)
+	return ok
+}
+
+// cookieHeader looks at the pairs of a Cookie header, and says whether the value is such pairs.
+func (f *finder) cookieHeader(a *assignment) bool {
+	name := a.name()
+	if len(name) < len("cookie") || !strings.EqualFold(name[len(name)-len("cookie"):], "cookie") {
+		return false
+	}
+	pairs := cookiePairs(f.s[a.from:a.to])
+	if !a.quoted || pairs {
+		f.cookies(a.from)
+	}
+	return pairs
+}
+
+// widenName takes the words before the name into it: wandb api key: ….
+func (f *finder) widenName(a *assignment) {
+	more := wordsBefore(f.s, a.start)
+	if more == a.start {
 		return
 	}
-	if prompts(s, start, end) {
-		return
+	if of := f.r.classify(f.s[more:a.end]); of.secret || of.credential || of.service {
+		a.says = of
 	}
-	k := f.r.Named(s[start:end])
-	if f.formMember(start, end) {
-		return
+}
+
+// readJudged reads the part of the value that decides. A value that an earlier name was judged by as well is
+// read to a shorter bound, so that many names before one value cost little.
+func (f *finder) readJudged(a *assignment) {
+	most := maxJudged
+	if a.from < f.valueEnd {
+		most = maxJudgedAgain
 	}
-	inURL := start > 0 && (s[start-1] == '?' || s[start-1] == '&' || s[start-1] == '#')
-	sentence := !k.secret && (start == 0 || s[start-1] == ' ' || s[start-1] == '-')
-	if !k.secret && !k.credential && !sentence && !(inURL && k.url) {
-		return
-	}
-	if (k.secret || k.credential) && !inURL && (end == len(s) || !isWord(s[end])) && f.drawnTable(start, end) {
-		return
-	}
-	if k.secret && !inURL && end < len(s) && strings.IndexByte(",;|\t \n\r)\"`", s[end]) >= 0 && f.columns(start, end) {
-		return
-	}
-	a := assigned{stops: &f.stops, flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: elementOf(s, start), query: inURL,
-		tuple: start > 0 && (s[start-1] == '{' || s[start-1] == ':' && start > 1 && s[start-2] == '{'), call: callOf(s, start), cell: start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0}
-	if k.secret {
-		if from, to := compared(s, start); to > from && len(s[from:to]) >= 8 && !prose(s[from:to]) && !placeholder(s[from:to]) && token.ProtectedAt(s[from:to]) == 0 {
-			f.add(from, to, f.on.rules.assignment)
-			return
-		}
-	}
-	from, to := formPart(s, start, end)
-	if a.quoted = to > from; !a.quoted {
-		ok := false
-		if from, to, ok = a.value(s, end); !ok {
-			return
-		}
-	}
-	if name := s[start:end]; len(name) >= 6 && strings.EqualFold(name[len(name)-6:], "cookie") && (!a.quoted || cookiePairs(s[from:to])) {
-		if f.cookies(from); cookiePairs(s[from:to]) {
-			return
-		}
-	}
-	if more := wordsBefore(s, start); sentence && more < start { // the words of "wandb api key: …"
-		if of := f.r.classify(s[more:end]); of.secret || of.credential || of.service {
-			k = of
-		}
-	}
-	if !k.secret && !k.credential && !(inURL && k.url) {
-		return
-	}
-	from = authScheme(s, from, to)
-	// Only this part decides. A name in the value of an earlier one costs less.
-	value := s[from:min(to, from+maxJudged)]
-	if from < f.valueEnd {
-		value = s[from:min(to, from+maxJudgedAgain)]
-	}
-	f.valueEnd = max(f.valueEnd, to)
+	value := f.s[a.from:min(a.to, a.from+most)]
+	f.valueEnd = max(f.valueEnd, a.to)
 	f.work += len(value)
-	value = withoutTemplates(value)
-	if placeholder(value) || token.ProtectedAt(value) > 0 || mangled(value) || codeText(value) || a.reference(k, s[start:end], value, operatorBefore(s[end:from])) {
-		return
-	}
-	if a.element && isSetting(value) && !hasDigit(value) && value == strings.ToLower(value) && strings.IndexByte(value, '_') > 0 { // <secret>login_password</secret>: a name
-		return
-	}
-	before := len(f.out)
-	defer func() {
-		if len(f.out) > before {
-			f.assigned = max(f.assigned, to) // names inside of a value are part of it
-			if a.quoted && to < len(s) {
-				f.replacedBy(f.out[before].rule, to+1)
-				f.listed(f.out[before].rule, from-1, to+1)
-			}
-		}
-	}()
-	switch {
-	case a.call || a.under:
-		if (k.secret || k.credential) && (strong(value) || random(value)) && !(k.digest && hexDigest(value)) {
-			f.add(from, to, f.on.rules.assignment)
-		}
-	case a.bare && (len(value) >= 16 && random(value) && !(k.digest && hexDigest(value)) || k.secret && a.quoted && passwordLike(value)):
-		f.add(from, to, f.on.rules.entropy)
-	case a.bare && k.secret && strong(value):
-		f.add(from, to, f.on.rules.assignment)
-	case a.bare:
-	case (k.code || a.verb) && k.secret && isNumber(value) && len(value) >= 4 && len(value) <= 8, k.secret && letterGroups(value) == len(value):
-		f.add(from, to, f.on.rules.assignment)
-	case k.phrase && !inURL && phrase(s[from:]) > 0:
-		f.add(from, from+phrase(s[from:]), f.on.rules.assignment)
-	case k.secret && !a.quoted && !inURL && misnestedWord(s, from) > 0:
-		f.add(from, from+misnestedWord(s, from), f.on.rules.assignment)
-	case k.secret && a.quoted && (a.equals || s[from-1] == '\'' && strings.IndexByte(s[start:end], '_') > 0) && words(value):
-		f.add(from, to, f.on.rules.assignment)
-	case k.secret && a.literal(value), inURL && k.url && len(value) >= 16 && randomish(value):
-		f.add(from, to, f.on.rules.assignment)
-	case k.secret && a.verb && start >= 3 && s[start-3:start] == "my " && chosenWord(s, to, value):
-		f.add(from, to, f.on.rules.assignment)
-	case k.secret && a.alone(s, to, value):
-		f.add(from, to, f.on.rules.entropy)
-	case k.digest && k.credential && hexDigest(value) && containsPart(s[max(0, start-40):start], cryptWords):
-		f.add(from, to, f.on.rules.entropy)
-	case k.credential && k.looks(value) && !(k.digest && hexDigest(value)) && (a.quoted || !strings.ContainsAny(value, "([")):
-		f.add(from, to, f.on.rules.entropy)
-	}
+	a.value = withoutTemplates(value)
 }
 
 // digitNear says whether a digit stands in the 96 bytes behind i: what people write as a secret has one.
@@ -217,44 +305,56 @@ func (f *finder) named(start, end int) bool {
 	if start < 12 || end < len(s) && strings.IndexByte(".,;!?)\n\r\"'`\\<", s[end]) < 0 {
 		return false
 	}
-	window := s[max(0, start-48):start]
-	i := max(strings.LastIndex(window, " as "), strings.LastIndex(window, " is "), strings.LastIndex(window, " for "))
-	if i < 0 || strings.IndexByte(window[i+1:], '\n') >= 0 {
+	link, name := linkBefore(s, start)
+	if link < 8 || s[link] == 'i' && name == link+len("is ") { // … is password
 		return false
 	}
-	from := start - len(window) + i + 1
-	at := from + strings.IndexByte(s[from:], ' ') + 1
-	for _, article := range [...]string{"the ", "your ", "my ", "our ", "a "} {
-		if strings.HasPrefix(s[at:start], article) {
-			at += len(article)
-			break
-		}
-	}
-	if from < 8 || s[from] == 'i' && at == from+len("is ") { // … is the password
-		return false
-	}
-	to := from - 1
-	for to > 0 && strings.IndexByte("\"'`*", s[to-1]) >= 0 {
-		to--
-	}
-	begin := to
-	for begin > 0 && s[begin-1] == '=' { // padding
-		begin--
-	}
-	for begin > 0 && to-begin < 512 && s[begin-1] > ' ' && strings.IndexByte("\"'`*<>(=", s[begin-1]) < 0 {
-		begin--
-	}
-	v := s[begin:to]
-	quoted := from-1-to > 0 && to > begin
+	from, to := valueEndingAt(s, link-1)
+	v := s[from:to]
+	quoted := to < link-1 && to > from
 	if len(v) < 8 || !(strong(v) || random(v) || quoted && passwordLike(v) && !dated(v)) || placeholder(v) || token.ProtectedAt(v) > 0 {
 		return false
 	}
-	k := f.r.classify(s[at:end])
+	k := f.r.classify(s[name:end])
 	if !k.secret && !(k.credential && random(v)) || k.digest && hexDigest(v) {
 		return false
 	}
-	f.add(begin, to, f.on.rules.assignment)
+	f.add(from, to, f.on.rules.assignment)
 	return true
+}
+
+// linkBefore returns where the last word before start begins that links a value to the name behind it, and
+// where that name begins behind its article. It returns 0 if no such word is near.
+func linkBefore(s string, start int) (link, name int) {
+	from := max(0, start-48)
+	window := s[from:start]
+	i := max(strings.LastIndex(window, " as "), strings.LastIndex(window, " is "), strings.LastIndex(window, " for "))
+	if i < 0 || strings.IndexByte(window[i+1:], '\n') >= 0 {
+		return 0, 0
+	}
+	link = from + i + 1
+	name = link + strings.IndexByte(s[link:], ' ') + 1
+	for _, article := range [...]string{"the ", "your ", "my ", "our ", "a "} {
+		if strings.HasPrefix(s[name:start], article) {
+			return link, name + len(article)
+		}
+	}
+	return link, name
+}
+
+// valueEndingAt returns the range of the value that ends at to, without its quotes and with its padding.
+func valueEndingAt(s string, to int) (from, end int) {
+	for to > 0 && strings.IndexByte("\"'`*", s[to-1]) >= 0 {
+		to--
+	}
+	from = to
+	for from > 0 && s[from-1] == '=' {
+		from--
+	}
+	for from > 0 && to-from < 512 && s[from-1] > ' ' && strings.IndexByte("\"'`*<>(=", s[from-1]) < 0 {
+		from--
+	}
+	return from, to
 }
 
 // argument looks for a value that stands behind a word more on the line of a setting: sentinel auth-pass mymaster …, -passwd /Users/ada …

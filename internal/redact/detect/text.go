@@ -39,6 +39,8 @@ type finder struct {
 	cookie int
 	// assigned is the end of the last name that was looked at as that of an assignment.
 	assigned int
+	// pair is the name that is looked at, with its value. It lies here so that it is not allocated for each name.
+	pair assignment
 	// searched is how far rules have looked, gaps what those with a gap know.
 	searched map[ruleID]int
 	gaps     map[*shape]*gapState
