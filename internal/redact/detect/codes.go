@@ -136,50 +136,72 @@ func hasWordOf(lower string, words []string) bool {
 var codeFirst = seeker{rule: "code-first", class: Guess, by: "one-time-code", text: "a code before the words that say what it is", words: []string{"~is~your~", "~-~your~", "~to~sign~in", "~to~log~in", "~to~verify", "~to~confirm", "~to~authenticate", "~to~continue", "~to~complete", "~to~access", "~as~your~", "~ist~dein", "~ist~ihr", "~est~votre", "~es~tu~c", "~es~su~c", "~\u00e8~il~tuo~c", "~is~je~", "~is~uw~", "~\u2014~your~", "~is~the~code", "~is~the~otp", "~for~verification", "~for~your~", "~\u00e9~o~seu~c", "~jest~tw", "~is~verif", "~is~otp", "~to~reset"},
 	find: (*finder).codeFirst}
 
-// codeFirst looks at a number before the words: G-123456 is your Google verification code, use 123456 to sign
-// in.
+// codeFirst looks at a number before the words: G-123456 is your Google verification code, use 123456 to
+// sign in.
 func (f *finder) codeFirst(id ruleID, at, end int) {
 	s := f.s
-	i := at
-	for i > 0 && strings.IndexByte("\"'*`", s[i-1]) >= 0 && at-i < 3 {
-		i--
-	}
-	to := i
-	for i > 0 && isDigit(s[i-1]) && to-i < 9 {
-		i--
-	}
-	if n := to - i; n == 3 && i >= 4 && (s[i-1] == ' ' || s[i-1] == '-') && isNumber(s[i-4:i-1]) && (i == 4 || !isAlnum(s[i-5])) {
-		i -= 4
-	} else if n < 4 || n > 8 {
-		return
-	}
-	if i > 0 && (isWord(s[i-1]) || strings.IndexByte("./:,#", s[i-1]) >= 0) && !(s[i-1] == '-' && i > 1 && s[i-2] == 'G') {
+	from, to := codeEndingAt(s, at)
+	if from == to {
 		return
 	}
 	stop := lineBehind(s, at, 96)
 	after := strings.ToLower(s[at:stop])
-	f.work += stop - i
+	f.work += stop - from
 	if n := strings.IndexAny(after[1:], ".!?;\n"); n >= 0 {
 		after = after[:n+1]
 	}
-	word := strings.ToLower(s[at:end])
-	switch {
-	case strings.Contains(word, " to ") || strings.Contains(word, " for "):
-		before := strings.ToLower(s[max(0, i-24):i])
-		if !hasWordOf(before, []string{"code", "otp", "pin"}) && !(hasWordOf(before, []string{"use", "enter", "type", "with"}) && hasWordOf(after, codePurpose) && (to-i >= 6 || word == " to verify")) {
+	word, digits := strings.ToLower(s[at:end]), to-from
+	if strings.Contains(word, " to ") || strings.Contains(word, " for ") {
+		if before := strings.ToLower(s[max(0, from-24):from]); !codeIsUsed(before, word, after, digits) {
 			return
 		}
-	default:
-		if to-i < 6 && !hasWordOf(after, codeContext[1:]) { // without "your"
-			return
-		}
-		if !hasWordOf(after, []string{"code", "otp", "pin", "passcode", "kode", "kod", "c\u00f3digo", "codice", "password", "best\u00e4tigungscode", "verificatiecode", "tan", "2fa", "verification", "best\u00e4tigung", "sicherheitscode", "anmeldecode", "inlogcode", "beveiligingscode"}) ||
-			hasWordOf(after, []string{"order", "invoice", "ticket", "postal", "zip", "promo", "discount", "coupon", "error", "exit", "country"}) {
-			return
-		}
+	} else if !codeIsSaid(after, digits) {
+		return
 	}
-	f.add(i, to, id)
+	f.add(from, to, id)
 }
+
+// codeEndingAt returns the range of the code that ends before the quotes at at: four to eight digits, or two
+// groups of three. It is empty if there is none.
+func codeEndingAt(s string, at int) (from, to int) {
+	to = at
+	for to > 0 && strings.IndexByte("\"'*`", s[to-1]) >= 0 && at-to < 3 {
+		to--
+	}
+	from = to
+	for from > 0 && isDigit(s[from-1]) && to-from < 9 {
+		from--
+	}
+	if n := to - from; n == 3 && from >= 4 && (s[from-1] == ' ' || s[from-1] == '-') && isNumber(s[from-4:from-1]) && (from == 4 || !isAlnum(s[from-5])) {
+		from -= 4
+	} else if n < 4 || n > 8 {
+		return 0, 0
+	}
+	google := from > 1 && s[from-1] == '-' && s[from-2] == 'G'
+	if from > 0 && (isWord(s[from-1]) || strings.IndexByte("./:,#", s[from-1]) >= 0) && !google {
+		return 0, 0
+	}
+	return from, to
+}
+
+// codeIsUsed says whether the words around a number tell somebody to use it as a code: use 123456 to sign in.
+func codeIsUsed(before, word, after string, digits int) bool {
+	if hasWordOf(before, []string{"code", "otp", "pin"}) {
+		return true
+	}
+	return hasWordOf(before, []string{"use", "enter", "type", "with"}) && hasWordOf(after, codePurpose) && (digits >= 6 || word == " to verify")
+}
+
+// codeIsSaid says whether the words behind a number say that it is a code: … is your verification code.
+func codeIsSaid(after string, digits int) bool {
+	if digits < 6 && !hasWordOf(after, codeContext[1:]) { // without "your"
+		return false
+	}
+	return hasWordOf(after, codeNouns) && !hasWordOf(after, []string{"order", "invoice", "ticket", "postal", "zip", "promo", "discount", "coupon", "error", "exit", "country"})
+}
+
+// codeNouns are words that a number in front of them is called by.
+var codeNouns = []string{"code", "otp", "pin", "passcode", "kode", "kod", "c\u00f3digo", "codice", "password", "best\u00e4tigungscode", "verificatiecode", "tan", "2fa", "verification", "best\u00e4tigung", "sicherheitscode", "anmeldecode", "inlogcode", "beveiligingscode"}
 
 // codePurpose are words for what a number is for that is a code.
 var codePurpose = []string{"sign in", "log in", "login", "verif", "authenticat", "confirm your", "account", "identity", "reset your", "reset the pass"}
@@ -189,48 +211,82 @@ var codeList = seeker{rule: "recovery-codes", class: Known, text: "lists of back
 // recoveryCode returns the length of a recovery code that a text begins with, 0 if there is none: two to six
 // groups of letters and digits, or one of eight or more. Digits stand in it, or capitals alone.
 func recoveryCode(s string) int {
-	i, groups, digits, upper, lower := 0, 0, 0, 0, 0
-	var first int
-	for groups < 8 {
-		from := i
-		for i < len(s) && (isDigit(s[i]) || isLower(s[i]) || isUpper(s[i])) {
-			switch {
-			case isDigit(s[i]):
-				digits++
-			case isUpper(s[i]):
-				upper++
-			default:
-				lower++
-			}
-			i++
-		}
+	g := readGroups(s)
+	if g.end == 0 || goesOnBehindCode(s, g.end) || !g.likeCode() {
+		return 0
+	}
+	return g.end
+}
+
+// codeGroups are groups of letters and digits that a text begins with.
+type codeGroups struct {
+	end, first           int // where the last group ends, how long the first is
+	groups               int
+	digits, upper, lower int
+}
+
+// readGroups reads at most eight groups that hyphens join, or blanks if they are numbers. It returns no end if
+// the first group has the length of no code.
+func readGroups(s string) (g codeGroups) {
+	for g.groups < 8 {
+		from := g.end
+		i := g.count(s, from)
 		n := i - from
-		if groups > 0 && (n < 3 || n > 12 || n > first+4) {
-			i = from - 1
+		if g.groups > 0 && (n < 3 || n > 12 || n > g.first+4) {
+			g.end = from - 1
 			break
 		}
 		if n < 3 || n > 48 {
-			return 0
+			return codeGroups{}
 		}
-		if groups == 0 {
-			first = n
+		if g.groups == 0 {
+			g.first = n
 		}
-		groups++
+		g.groups++
+		g.end = i
 		if i+1 >= len(s) || s[i] != '-' && !(s[i] == ' ' && isNumber(s[from:i]) && n <= 6) || !isAlnum(s[i+1]) || s[i+1] >= 0x80 {
 			break
 		}
-		i++
+		g.end++
 	}
-	if i < len(s) && (isWord(s[i]) || s[i] == '=' || s[i] == '@' || s[i] == '/' || s[i] == '.' && i+1 < len(s) && isAlnum(s[i+1])) || i < 8 && !(groups == 1 && digits == i && i >= 6) {
-		return 0
-	}
-	if digits >= 2 && (groups > 1 || lower+digits == i || upper+digits == i || upper > 0 && lower > 0) && !(groups > 1 && lower > 0 && digits == 1) || upper == i-groups+1 && groups >= 3 {
-		if groups == 3 && first == 4 && i == 10 && digits == 8 { // a date
-			return 0
+	return g
+}
+
+// count counts the letters and digits that s[i:] begins with, and returns where they end.
+func (g *codeGroups) count(s string, i int) int {
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case isDigit(c):
+			g.digits++
+		case isUpper(c):
+			g.upper++
+		case isLower(c):
+			g.lower++
+		default:
+			return i
 		}
-		return i
 	}
-	return 0
+	return i
+}
+
+// goesOnBehindCode says whether what ends at i is a part of something longer: a word, a path, an address.
+func goesOnBehindCode(s string, i int) bool {
+	if i == len(s) {
+		return false
+	}
+	return isWord(s[i]) || s[i] == '=' || s[i] == '@' || s[i] == '/' || s[i] == '.' && i+1 < len(s) && isAlnum(s[i+1])
+}
+
+// likeCode says whether the groups are of the kinds of characters that generated codes consist of.
+func (g *codeGroups) likeCode() bool {
+	number := g.groups == 1 && g.digits == g.end && g.end >= 6
+	if g.end < 8 && !number || g.groups == 3 && g.first == 4 && g.end == 10 && g.digits == 8 { // too short, a date
+		return false
+	}
+	if g.upper == g.end-g.groups+1 && g.groups >= 3 {
+		return true
+	}
+	return g.digits >= 2 && (g.groups > 1 || g.lower+g.digits == g.end || g.upper+g.digits == g.end || g.upper > 0 && g.lower > 0)
 }
 
 // codesBelow looks at codes behind the words: on the same line, on the lines below, in brackets.
@@ -244,49 +300,54 @@ func (f *finder) codesBelow(id ruleID, at, end int) {
 		i++
 	}
 	limit := min(len(s), i+1200)
-	found, misses := 0, 0
+	found, misses := 0, 0 // misses: words since the last code
 	last := i
 	for i < limit && misses < 4 && (found > 0 || misses < 2) && found < 64 {
-		// To the begin of the next word.
 		from := i
-		for i < limit && !isAlnum(s[i]) {
-			i++
-		}
-		if found > 0 && strings.Count(s[last:i], "\n") > 2 || found == 0 && strings.Count(s[last:i], "\n") > 4 {
+		i = nextWord(s, i, limit)
+		if lines := strings.Count(s[last:i], "\n"); lines > 4 || found > 0 && lines > 2 {
 			break
 		}
-		if i > from && i-1 >= from && (s[i-1] == '/' || s[i-1] == '.' || s[i-1] == '=') && found == 0 && s[i-1] != '=' {
+		if found == 0 && strings.TrimRight(s[from:i], "/.") != s[from:i] { // a path
 			break
 		}
-		n := recoveryCode(s[i:limit])
-		if n > 0 {
+		if n := recoveryCode(s[i:limit]); n > 0 {
 			f.add(i, i+n, id)
-			found++
-			misses = 0
+			found, misses = found+1, 0
 			i += n
-			last = i
-			f.codes = i
+			last, f.codes = i, i
 			continue
 		}
 		from = i
-		for i < limit && (isAlnum(s[i]) || s[i] == '-' || s[i] == '\'') {
-			i++
-		}
-		if i == from {
-			i++
-		}
+		i = listWordEnd(s, i, limit)
 		word := s[from:min(i, limit)]
 		if len(word) <= 2 && (isNumber(word) || i < limit && s[i] == '.') { // the number of a line
 			continue
 		}
-		if misses++; found == 0 && misses < 4 && len(word) > 0 && listWords[strings.ToLower(word)] {
-			misses--
-			if i-end > 160 {
-				break
-			}
+		if found > 0 || !listWords[strings.ToLower(word)] {
+			misses++
+		} else if i-end > 160 {
+			break
 		}
 	}
 	f.work += i - end
+}
+
+// nextWord returns where the next word begins from i on, limit at most.
+func nextWord(s string, i, limit int) int {
+	for i < limit && !isAlnum(s[i]) {
+		i++
+	}
+	return i
+}
+
+// listWordEnd returns where the word that begins at i ends, at least one byte further.
+func listWordEnd(s string, i, limit int) int {
+	from := i
+	for i < limit && (isAlnum(s[i]) || s[i] == '-' || s[i] == '\'') {
+		i++
+	}
+	return max(i, from+1)
 }
 
 // listWords are words between the word for codes and the codes.
@@ -347,39 +408,51 @@ func (f *finder) setupSecret(id ruleID, at, end int) {
 
 // base32Secret returns the length of a secret in base32 that a text begins with, 0 if there is none.
 func base32Secret(s string) int {
-	i, n, digits, upper, groups := 0, 0, 0, 0, 1
-	group := 0
-	for i < len(s) && n <= 128 {
-		c := s[i]
-		switch {
-		case c >= '2' && c <= '7':
-			digits++
-		case isUpper(c):
-			upper++
-		case isLower(c):
-		case (c == ' ' || c == '-') && group == 4 && i+4 < len(s) && isGroup32(s[i+1:i+5]):
-			groups, group = groups+1, 0
-			i++
-			continue
-		default:
-			c = 0
-		}
-		if c == 0 {
-			break
-		}
-		n, group, i = n+1, group+1, i+1
-	}
-	if i < len(s) && isWord(s[i]) || n < 16 || upper != 0 && upper+digits != n {
+	of := readBase32(s)
+	if of.end < len(s) && isWord(s[of.end]) || of.chars < 16 || of.upper != 0 && of.upper+of.digits != of.chars {
 		return 0
 	}
-	v := strings.ToLower(s[:i])
+	v := strings.ToLower(s[:of.end])
 	if strings.HasPrefix(v, "abcdefgh") { // the alphabet
 		return 0
 	}
-	if digits >= 2 || upper > 0 && n%8 == 0 && digits >= 1 || groups >= 4 && digits > 0 || unlikely(v) >= 4 && n%8 == 0 {
-		return i
+	whole := of.chars%8 == 0
+	if of.digits >= 2 || of.digits > 0 && (of.upper > 0 && whole || of.groups >= 4) || whole && unlikely(v) >= 4 {
+		return of.end
 	}
 	return 0
+}
+
+// base32Groups are characters of base32 that a text begins with, in groups of four perhaps.
+type base32Groups struct {
+	end, groups          int
+	chars, digits, upper int
+}
+
+// readBase32 reads characters of base32 up to one that is none.
+func readBase32(s string) base32Groups {
+	of := base32Groups{groups: 1}
+	group := 0 // characters of the current group
+	for of.end < len(s) && of.chars <= 128 {
+		switch c := s[of.end]; {
+		case c >= '2' && c <= '7':
+			of.digits++
+		case isUpper(c):
+			of.upper++
+		case isLower(c):
+		case (c == ' ' || c == '-') && group == 4 && of.end+4 < len(s) && isGroup32(s[of.end+1:of.end+5]):
+			of.groups++
+			of.end++
+			group = 0
+			continue
+		default:
+			return of
+		}
+		of.chars++
+		of.end++
+		group++
+	}
+	return of
 }
 
 func isGroup32(v string) bool {

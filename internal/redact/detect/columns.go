@@ -86,7 +86,7 @@ func (f *finder) cell(at int, cells string, sep byte, column int) {
 	}
 }
 
-// inserted looks at INSERT INTO … (name, password) VALUES ('ada', '…').
+// inserted looks at the values of a column of INSERT INTO … (name, password) VALUES ('ada', '…').
 func (f *finder) inserted(list, start, end int) bool {
 	s := f.s
 	if !containsWord(s[max(0, list-128):list], []string{"insert into", "replace into"}) {
@@ -111,36 +111,48 @@ func (f *finder) inserted(list, start, end int) bool {
 	}
 	f.rows = [2]int{values, stop}
 	for at = values; at < stop && s[at] == '('; {
-		at++
-		for c := 0; at < stop; c++ {
-			for at < stop && s[at] <= ' ' {
-				at++
-			}
-			from, to := at, at
-			if at < stop && (s[at] == '\'' || s[at] == '"') {
-				quote := s[at]
-				for from, to = at+1, at+1; to < stop && s[to] != quote; to++ {
-				}
-				at = to + 1
-			} else {
-				for ; to < stop && s[to] != ',' && s[to] != ')'; to++ {
-				}
-				at = to
-			}
-			if v := s[from:min(to, stop)]; c == column && len(v) >= 4 && from > 0 && (s[from-1] == '\'' || s[from-1] == '"') && !placeholder(v) && !prose(v) {
-				f.add(from, min(to, stop), f.on.rules.assignment)
-			}
-			for at < stop && s[at] <= ' ' {
-				at++
-			}
-			if at >= stop || s[at] != ',' {
-				break
-			}
-			at++
-		}
+		at = f.insertedRow(at+1, stop, column)
 		for at < stop && (s[at] == ')' || s[at] == ',' || s[at] <= ' ') {
 			at++
 		}
 	}
 	return true
+}
+
+// insertedRow reports the value of a column in the row that begins at at, and returns where the row ends.
+func (f *finder) insertedRow(at, stop, column int) int {
+	s := f.s
+	for c := 0; at < stop; c++ {
+		var from, to int
+		from, to, at = sqlValue(s, behindBlank(s, at, stop), stop)
+		quoted := from > 0 && (s[from-1] == '\'' || s[from-1] == '"')
+		if v := s[from:to]; c == column && quoted && len(v) >= 4 && !placeholder(v) && !prose(v) {
+			f.add(from, to, f.on.rules.assignment)
+		}
+		if at = behindBlank(s, at, stop); at >= stop || s[at] != ',' {
+			break
+		}
+		at++
+	}
+	return at
+}
+
+// sqlValue returns the range of the value at at, without its quotes, and where the text goes on behind it.
+func sqlValue(s string, at, stop int) (from, to, next int) {
+	if at < stop && (s[at] == '\'' || s[at] == '"') {
+		for to = at + 1; to < stop && s[to] != s[at]; to++ {
+		}
+		return at + 1, min(to, stop), to + 1
+	}
+	for to = at; to < stop && s[to] != ',' && s[to] != ')'; to++ {
+	}
+	return at, to, to
+}
+
+// behindBlank returns where the text goes on behind white space, stop at most.
+func behindBlank(s string, at, stop int) int {
+	for at < stop && s[at] <= ' ' {
+		at++
+	}
+	return at
 }

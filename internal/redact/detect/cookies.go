@@ -15,8 +15,8 @@ func cookieSecret(v string) bool {
 	return len(v) >= 12 && (random(v) || hexDigest(v) || len(v) >= 16 && randomish(v) && !dated(v)) || strong(v) && !dated(v)
 }
 
-// jarLine looks at a line: domain, whether hosts below it get the cookie, path, whether it needs TLS, when it
-// ends, name, value.
+// jarLine looks at a line of a jar: domain, whether hosts below it get the cookie, path, whether it needs TLS,
+// when it ends, name, value.
 func (f *finder) jarLine(id ruleID, at, end int) {
 	s := f.s
 	if s[end-1] != ' ' && s[end-1] != '\t' {
@@ -29,34 +29,44 @@ func (f *finder) jarLine(id ruleID, at, end int) {
 	}
 	stop := lineBehind(s, at, 4<<10)
 	line := s[at:stop]
-	fields := 0
 	i := 0
-	for fields < 5 && i < len(line) { // TRUE / TRUE 0 name
-		for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
-			i++
-		}
-		from := i
-		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
-			i++
-		}
-		switch v := line[from:i]; {
-		case fields == 1 && (v == "" || v[0] != '/'), fields == 0 && !strings.EqualFold(v, "true") && !strings.EqualFold(v, "false"), fields == 2 && !strings.EqualFold(v, "true") && !strings.EqualFold(v, "false"), fields == 3 && !isNumber(v):
+	for _, holds := range jarFields {
+		if i == len(line) {
+			f.work += i
 			return
 		}
-		fields++
+		from := behindTabs(line, i)
+		for i = from; i < len(line) && line[i] != ' ' && line[i] != '\t'; i++ {
+		}
+		if !holds(line[from:i]) {
+			return
+		}
 	}
 	f.work += i
-	if fields < 5 {
-		return
-	}
 	f.jar = stop
-	from := at + i
-	for from < stop && (s[from] == ' ' || s[from] == '\t') {
-		from++
-	}
+	from := behindTabs(s[:stop], at+i)
 	if v := firstWord(s[from:stop]); cookieSecret(v) {
 		f.add(from, from+len(v), id)
 	}
+}
+
+// jarFields are the forms of the fields between the domain and the value: TRUE / TRUE 0 name.
+var jarFields = [...]func(string) bool{
+	isFlagWord,
+	func(v string) bool { return v != "" && v[0] == '/' },
+	isFlagWord,
+	isNumber,
+	func(string) bool { return true },
+}
+
+func isFlagWord(v string) bool { return strings.EqualFold(v, "true") || strings.EqualFold(v, "false") }
+
+// behindTabs returns where the text goes on behind spaces and tabs.
+func behindTabs(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	return i
 }
 
 // cookieList looks at the values of a list of cookies.

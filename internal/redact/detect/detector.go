@@ -4,7 +4,9 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -209,133 +211,172 @@ func (r *Detector) connect() {
 // newLookup hangs every rule on its words.
 func (r *Detector) newLookup() *lookup {
 	l, on := &lookup{}, &r.on.rules
-	hang := func(word string, a action) {
-		if isASCII(word) {
-			l.words.hang(word, a)
-		} else {
-			l.foreign.hang(word, a)
-		}
-	}
-	services := map[string]bool{}
 	for id, rl := range r.rules {
-		for i, head := range rl.heads {
-			if l.heads == nil {
-				l.heads = map[string][]action{}
-			}
-			l.heads[head[:2]] = append(l.heads[head[:2]], action{kind: actRule, rule: ruleID(id), word: len(rl.keywords) + i})
-		}
-		for i, k := range rl.keywords {
-			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
-				hang(w, action{kind: actRule, rule: ruleID(id), word: i})
-			}
-			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
-				services[k] = true
-			}
-		}
+		l.hangRule(ruleID(id), rl)
 	}
 	if on.assignment != none || on.entropy != none {
-		for _, w := range assignmentWords {
-			hang(w, action{kind: actAssignment})
-		}
-		for _, w := range [...]string{"api key.", "secret key.", "access key.", "private key."} { // use … as the api key.
-			hang(w, action{kind: actAssignment, word: strings.IndexByte(w, ' ') + 1})
-		}
-		for _, w := range [...]string{"pw\":", "pw\\\"", "pw**", ".pw=", ".pw:", "-pw=", "-pw:", " pw `", " pw**"} { // cronPw, stats pw
-			hang(w, action{kind: actAssignment, word: strings.IndexByte(w, 'p')})
-		}
-		for _, before := range " ,(;&?\"\n`" { // a name of two letters is no keyword by itself
-			for _, next := range "=:\" " {
-				hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
-			}
-		}
-		hang("<pw>", action{kind: actAssignment, word: 1})
+		l.hangNames()
 	}
 	if on.entropy != none {
-		for _, w := range shortOptions {
-			hang(w, action{kind: actOption})
-		}
-		for _, w := range calls {
-			hang(w, action{kind: actCall})
-		}
-		for _, w := range accountWords {
-			hang(strings.ReplaceAll(w, "~", " "), action{kind: actNear})
-		}
-		for _, w := range keyWords {
-			for _, spelled := range lengthened(w, " :=\xef") {
-				hang(spelled, action{kind: actPassword, word: len(w), key: true})
-			}
-		}
+		l.hangGuesses()
 	}
 	if on.assignment != none {
-		for _, w := range blocks {
-			hang(w, action{kind: actBlock, word: len(w)})
-		}
-		for _, next := range " :=" { // mot de passe, in short
-			hang("mdp"+string(next), action{kind: actPassword, word: len("mdp")})
-			hang("p/w"+string(next), action{kind: actPassword, word: len("p/w")})
-		}
-		for _, w := range passwordWords {
-			hang(w, action{kind: actPassword, word: len(w)})
-			if upper := accentsUpper(w); upper != w {
-				hang(upper, action{kind: actPassword, word: len(upper)})
-			}
-		}
+		l.hangPasswords()
 	}
 	if on.national != none {
-		for label, forms := range idLabels {
-			for _, joint := range []string{" ", "_", "-", ""} {
-				spelled := strings.ReplaceAll(label, " ", joint)
-				if joint == "" && strings.HasSuffix(label, " id") && len(label) < len("civil id") { // rsa id: too frequent as a part of other words
-					continue
-				}
-				if camel := camelOf(label); joint == "" && camel != spelled {
-					hang(camel, action{kind: actLabel, word: len(camel), ids: forms})
-				}
-				if upper := accentsUpper(spelled); upper != spelled {
-					hang(upper, action{kind: actLabel, word: len(upper), ids: forms})
-				}
-				for _, w := range lengthened(spelled, " :=\"'#_-*>(") {
-					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
-				}
-				if spelled == label && joint != " " {
-					break
-				}
+		l.hangLabels()
+	}
+	l.hangSeekers(r.rules)
+	if on.url != none {
+		for _, w := range lengthened("://", "abcdefghijklmnopqrstuvwxyz0123456789%[_-$:{.") {
+			l.hang(w, action{kind: actURL})
+		}
+	}
+	l.words.index()
+	l.foreign.index()
+	l.services = newKeywords(servicesOf(r.rules))
+	return l
+}
+
+// hang hangs an action on a word.
+func (l *lookup) hang(word string, a action) {
+	if isASCII(word) {
+		l.words.hang(word, a)
+	} else {
+		l.foreign.hang(word, a)
+	}
+}
+
+// hangUpper hangs an action on the capitals of a word, where they are other bytes to the search.
+func (l *lookup) hangUpper(word string, a action) {
+	if upper := accentsUpper(word); upper != word {
+		a.word = len(upper)
+		l.hang(upper, a)
+	}
+}
+
+// hangRule hangs a rule on its keywords and on the begins of its values.
+func (l *lookup) hangRule(id ruleID, rl *rule) {
+	for i, head := range rl.heads {
+		if l.heads == nil {
+			l.heads = map[string][]action{}
+		}
+		l.heads[head[:2]] = append(l.heads[head[:2]], action{kind: actRule, rule: id, word: len(rl.keywords) + i})
+	}
+	for i, k := range rl.keywords {
+		for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
+			l.hang(w, action{kind: actRule, rule: id, word: i})
+		}
+	}
+}
+
+// hangNames hangs assignments on the words that stand in the names of credentials.
+func (l *lookup) hangNames() {
+	for _, w := range assignmentWords {
+		l.hang(w, action{kind: actAssignment})
+	}
+	for _, w := range [...]string{"api key.", "secret key.", "access key.", "private key."} { // use … as the api key.
+		l.hang(w, action{kind: actAssignment, word: strings.IndexByte(w, ' ') + 1})
+	}
+	for _, w := range [...]string{"pw\":", "pw\\\"", "pw**", ".pw=", ".pw:", "-pw=", "-pw:", " pw `", " pw**"} { // cronPw, stats pw
+		l.hang(w, action{kind: actAssignment, word: strings.IndexByte(w, 'p')})
+	}
+	for _, before := range " ,(;&?\"\n`" { // a name of two letters is no keyword by itself
+		for _, next := range "=:\" " {
+			l.hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
+		}
+	}
+	l.hang("<pw>", action{kind: actAssignment, word: 1})
+}
+
+// hangGuesses hangs the detectors that guess on options, calls, and words for accounts and keys.
+func (l *lookup) hangGuesses() {
+	for _, w := range shortOptions {
+		l.hang(w, action{kind: actOption})
+	}
+	for _, w := range calls {
+		l.hang(w, action{kind: actCall})
+	}
+	for _, w := range accountWords {
+		l.hang(strings.ReplaceAll(w, "~", " "), action{kind: actNear})
+	}
+	for _, w := range keyWords {
+		for _, spelled := range lengthened(w, " :=\xef") {
+			l.hang(spelled, action{kind: actPassword, word: len(w), key: true})
+		}
+	}
+}
+
+// hangPasswords hangs the detectors of passwords on the blocks of YAML that hold secrets, and on the words for a
+// password in other languages than English.
+func (l *lookup) hangPasswords() {
+	for _, w := range blocks {
+		l.hang(w, action{kind: actBlock, word: len(w)})
+	}
+	for _, next := range " :=" { // mot de passe, in short
+		l.hang("mdp"+string(next), action{kind: actPassword, word: len("mdp")})
+		l.hang("p/w"+string(next), action{kind: actPassword, word: len("p/w")})
+	}
+	for _, w := range passwordWords {
+		l.hang(w, action{kind: actPassword, word: len(w)})
+		l.hangUpper(w, action{kind: actPassword})
+	}
+}
+
+// hangLabels hangs the forms of identity numbers on their labels, in the spellings of prose and of names.
+func (l *lookup) hangLabels() {
+	for label, forms := range idLabels {
+		for _, joint := range []string{" ", "_", "-", ""} {
+			spelled := strings.ReplaceAll(label, " ", joint)
+			if joint == "" && strings.HasSuffix(label, " id") && len(label) < len("civil id") { // rsa id: too frequent as a part of other words
+				continue
+			}
+			if camel := camelOf(label); joint == "" && camel != spelled {
+				l.hang(camel, action{kind: actLabel, word: len(camel), ids: forms})
+			}
+			l.hangUpper(spelled, action{kind: actLabel, ids: forms})
+			for _, w := range lengthened(spelled, " :=\"'#_-*>(") {
+				l.hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
+			}
+			if spelled == label && joint != " " {
+				break
 			}
 		}
 	}
+}
+
+// hangSeekers hangs the detectors that are listed with their words on them, as far as a rule reports them.
+func (l *lookup) hangSeekers(rules []*rule) {
 	for _, seek := range seekers() {
-		name := seek.by
-		if name == "" {
-			name = seek.rule
-		}
-		id := slices.IndexFunc(r.rules, func(rl *rule) bool { return rl.Name == name })
+		name := cmp.Or(seek.by, seek.rule)
+		id := slices.IndexFunc(rules, func(rl *rule) bool { return rl.Name == name })
 		if id < 0 {
 			continue
 		}
 		for _, w := range seek.words {
 			w = strings.ReplaceAll(w, "~", " ")
-			hang(w, action{kind: actSeek, rule: ruleID(id), word: len(w), seek: seek.find})
-			if upper := accentsUpper(w); upper != w {
-				hang(upper, action{kind: actSeek, rule: ruleID(id), word: len(upper), seek: seek.find})
-			}
+			a := action{kind: actSeek, rule: ruleID(id), word: len(w), seek: seek.find}
+			l.hang(w, a)
+			l.hangUpper(w, a)
 		}
 	}
-	if on.url != none {
-		for _, w := range lengthened("://", "abcdefghijklmnopqrstuvwxyz0123456789%[_-$:{.") {
-			hang(w, action{kind: actURL})
+}
+
+// servicesOf returns the names of services whose keys have no form of their own: the known ones, and those that
+// rules of gitleaks look for beside a key.
+func servicesOf(rules []*rule) []string {
+	services := map[string]bool{}
+	for _, rl := range rules {
+		for _, k := range rl.keywords {
+			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
+				services[k] = true
+			}
 		}
 	}
 	for _, name := range serviceNames {
 		services[name] = true
 	}
-	l.words.index()
-	l.foreign.index()
-	names := make([]string, 0, len(services))
-	for s := range services {
-		names = append(names, s)
-	}
-	l.services = newKeywords(names)
-	return l
+	return slices.Collect(maps.Keys(services))
 }
 
 // camelOf returns a label as the names of programs are written, where letters that are no ASCII begin its words: \u043b\u0438\u0447\u043d\u0430\u041a\u0430\u0440\u0442\u0430.

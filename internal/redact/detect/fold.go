@@ -84,38 +84,54 @@ func unfold(s string) (text string, n int) {
 	switch s[0] {
 	case 0:
 		return "", 1
-	case 0x1b: // ESC [ … letter
-		if len(s) > 1 && s[1] == '[' {
-			for i := 2; i < min(len(s), 24); i++ {
-				if isAlpha(s[i]) {
-					return "", i + 1
-				}
-			}
-		}
-		return "", 1
+	case 0x1b:
+		return "", escapeSequence(s)
 	case '&':
 		return unentity(s)
 	}
 	r, size := utf8.DecodeRuneInString(s)
-	switch {
-	case r == utf8.RuneError && size <= 1:
-		return "", 1
-	case r == 0xad, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x2064, r == 0xfeff, r == 0x180e, r >= 0xfe00 && r <= 0xfe0f:
+	if r == utf8.RuneError && size <= 1 || invisible(r) {
 		return "", size
-	case r == 0xa0, r >= 0x2000 && r <= 0x200a, r == 0x202f, r == 0x205f, r == 0x3000:
-		return " ", size
-	case r == 0x2010, r == 0x2011, r == 0x2012, r == 0x2212:
-		return "-", size
-	case r >= 0xff01 && r <= 0xff5e && r != 0xff1a: // the colon is a separator of its own
-		return string(r - 0xff01 + '!'), size
-	case r >= 0x660 && r <= 0x669:
-		return string(r - 0x660 + '0'), size
-	case r >= 0x6f0 && r <= 0x6f9:
-		return string(r - 0x6f0 + '0'), size
-	case r >= 0x966 && r <= 0x96f:
-		return string(r - 0x966 + '0'), size
 	}
-	return "", 0
+	if text = plainRune(r); text == "" {
+		return "", 0
+	}
+	return text, size
+}
+
+// escapeSequence returns the length of the sequence of a terminal that s begins with: ESC [ … letter.
+func escapeSequence(s string) int {
+	if len(s) > 1 && s[1] == '[' {
+		for i := 2; i < min(len(s), 24); i++ {
+			if isAlpha(s[i]) {
+				return i + 1
+			}
+		}
+	}
+	return 1
+}
+
+// invisible holds for characters that show nothing: soft hyphens, joiners, marks of direction, variants.
+func invisible(r rune) bool {
+	return r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x2064 || r == 0xfeff || r == 0x180e || r >= 0xfe00 && r <= 0xfe0f
+}
+
+// plainRune returns the character of ASCII that a character is read as, "" if it is read as itself.
+func plainRune(r rune) string {
+	switch {
+	case r == 0xa0, r >= 0x2000 && r <= 0x200a, r == 0x202f, r == 0x205f, r == 0x3000:
+		return " "
+	case r == 0x2010, r == 0x2011, r == 0x2012, r == 0x2212:
+		return "-"
+	case r >= 0xff01 && r <= 0xff5e && r != 0xff1a: // the colon is a separator of its own
+		return string(r - 0xff01 + '!')
+	}
+	for _, zero := range [...]rune{0x660, 0x6f0, 0x966} { // digits of Arabic, Persian and Devanagari
+		if r >= zero && r <= zero+9 {
+			return string(r - zero + '0')
+		}
+	}
+	return ""
 }
 
 var entities = map[string]string{"quot": `"`, "amp": "&", "lt": "<", "gt": ">", "apos": "'", "nbsp": " ", "commat": "@", "period": ".", "colon": ":", "equals": "=", "sol": "/",

@@ -223,48 +223,49 @@ var formMarkup = seeker{rule: "form-markup", class: Known, by: "form-field", tex
 
 // formInput looks at the attributes of an input, and at the line of a text box in the snapshot of a page.
 func (f *finder) formInput(id ruleID, at, end int) {
+	if f.s[at] == '<' {
+		f.formTag(id, at)
+	} else {
+		f.formBox(id, at, end)
+	}
+}
+
+// formBox looks at the line of a text box: textbox "Password": ….
+func (f *finder) formBox(id ruleID, at, end int) {
 	s := f.s
-	if s[at] != '<' {
-		stop := lineBehind(s, at, 240)
-		f.work += stop - at
-		lo, hi, next, ok := quotedAt(s[:stop], end-1)
-		if !ok {
-			return
-		}
-		if a := asked(s[lo:hi]); a != asksNothing {
-			colon := strings.Index(s[next:stop], ": ")
-			if colon < 0 || strings.ContainsAny(s[next:next+colon], "\"'") {
-				return
-			}
-			from := next + colon + 2
-			to := stop
-			if a, b, _, ok := quotedAt(s[:stop], from); ok {
-				from, to = a, b
-			}
-			if a.takes(strings.TrimSpace(s[from:to])) {
-				f.add(from, to, id)
-			}
-		}
+	stop := lineBehind(s, at, 240)
+	f.work += stop - at
+	lo, hi, next, ok := quotedAt(s[:stop], end-1)
+	if !ok {
 		return
 	}
+	a := asked(s[lo:hi])
+	if a == asksNothing {
+		return
+	}
+	colon := strings.Index(s[next:stop], ": ")
+	if colon < 0 || strings.ContainsAny(s[next:next+colon], "\"'") {
+		return
+	}
+	from, to := next+colon+2, stop
+	if lo, hi, _, ok := quotedAt(s[:stop], from); ok {
+		from, to = lo, hi
+	}
+	if a.takes(strings.TrimSpace(s[from:to])) {
+		f.add(from, to, id)
+	}
+}
+
+// formTag looks at the tag of an input: its value is a secret if one of its other attributes asks for one.
+func (f *finder) formTag(id ruleID, at int) {
+	s := f.s
 	stop := min(len(s), at+600)
 	if i := strings.IndexByte(s[at:stop], '>'); i >= 0 {
 		stop = at + i
 	}
 	f.work += stop - at
 	tag := s[at:stop]
-	value := -1
-	for from := 0; ; { // value="…" and not data-value="…"
-		i := strings.Index(tag[from:], "value=")
-		if i < 0 {
-			break
-		}
-		if from += i; tag[from-1] <= ' ' {
-			value = from + len("value=")
-			break
-		}
-		from++
-	}
+	value := valueAttribute(tag)
 	if value < 0 {
 		return
 	}
@@ -277,20 +278,35 @@ func (f *finder) formInput(id ruleID, at, end int) {
 		if i < 0 || i+len(name) > len(tag) {
 			continue
 		}
-		a, b, _, ok := quotedAt(s[:stop], at+i+len(name))
-		if !ok {
-			continue
-		}
-		label := s[a:b]
-		if a := asked(label); a != asksKey && a.takes(s[lo:hi]) {
-			f.add(lo, hi, id)
-			return
-		}
-		if k := f.r.Named(label); len(label) <= 64 && (k.secret || (k.credential || signatureName(label)) && random(s[lo:hi])) {
+		from, to, _, ok := quotedAt(s[:stop], at+i+len(name))
+		if ok && f.inputAsks(s[from:to], s[lo:hi]) {
 			f.add(lo, hi, id)
 			return
 		}
 	}
+}
+
+// valueAttribute returns where the value of the attribute value="…" begins, -1 if a tag has none. It does not
+// take data-value="…".
+func valueAttribute(tag string) int {
+	for from := 0; ; from++ {
+		i := strings.Index(tag[from:], "value=")
+		if i < 0 {
+			return -1
+		}
+		if from += i; tag[from-1] <= ' ' {
+			return from + len("value=")
+		}
+	}
+}
+
+// inputAsks says whether an attribute of an input asks for a secret, and whether a value can be that secret.
+func (f *finder) inputAsks(attribute, value string) bool {
+	if a := asked(attribute); a != asksKey && a.takes(value) {
+		return true
+	}
+	k := f.r.Named(attribute)
+	return len(attribute) <= 64 && (k.secret || (k.credential || signatureName(attribute)) && random(value))
 }
 
 var formSaid = seeker{rule: "form-said", class: Known, by: "form-field", text: "what somebody says to type into a field that asks for a secret", words: []string{"type~\"", "type~'", "type~`", "typed~\"", "typed~'", "typing~\"", "typing~'", "enter~\"", "enter~'", "entered~\"", "entered~'", "fill~\"", "fill~'",
@@ -353,75 +369,105 @@ var formLabel = seeker{rule: "form-label", class: Known, by: "form-field", text:
 // "Password field", "ref": "e1", "text": "…"}. start is a place in the label. It is for text that is no JSON,
 // in which names of members stand in quotes, or do not.
 func (f *finder) formMember(start, end int) bool {
-	s := f.s
 	if f.on.rules.form == none || start < f.formed {
 		return false
 	}
-	open := start
-	for open > 0 && start-open < 96 && s[open-1] != '"' && s[open-1] != '\n' {
-		open--
+	open, shut := f.labelAround(start, end)
+	if shut == 0 || !isMemberValue(f.s, open) {
+		return false
 	}
-	if open == 0 || s[open-1] != '"' {
-		open = start
-		for open > 0 && start-open < 96 && s[open-1] != '\'' && s[open-1] != '\n' {
-			open--
-		}
-		if open == 0 || s[open-1] != '\'' {
-			return false
-		}
+	a := asked(f.s[open:shut])
+	if a == asksNothing {
+		return false
 	}
-	quote := s[open-1]
-	shut := end
-	for shut < len(s) && shut-end < 96 && s[shut] != quote && s[shut] != '\n' {
+	lo, hi := f.typedMember(shut + 1)
+	if hi == 0 || !a.takes(f.s[lo:hi]) {
+		return false
+	}
+	f.formed = hi
+	f.add(lo, hi, f.on.rules.form)
+	return true
+}
+
+// labelAround returns the range of the quoted text around a place, an empty one if there is none.
+func (f *finder) labelAround(start, end int) (open, shut int) {
+	s := f.s
+	open = behindQuoteBefore(s, start, '"')
+	if open == 0 {
+		open = behindQuoteBefore(s, start, '\'')
+	}
+	if open == 0 {
+		return 0, 0
+	}
+	shut = end
+	for shut < len(s) && shut-end < 96 && s[shut] != s[open-1] && s[shut] != '\n' {
 		shut++
 	}
 	f.work += shut - open
-	if shut >= len(s) || s[shut] != quote {
-		return false
+	if shut >= len(s) || s[shut] != s[open-1] {
+		return 0, 0
 	}
+	return open, shut
+}
+
+// behindQuoteBefore returns where the text begins behind the last quote on the line before a place, 0 if there is
+// none near.
+func behindQuoteBefore(s string, at int, quote byte) int {
+	open := at
+	for open > 0 && at-open < 96 && s[open-1] != quote && s[open-1] != '\n' {
+		open--
+	}
+	if open == 0 || s[open-1] != quote {
+		return 0
+	}
+	return open
+}
+
+// isMemberValue says whether a colon stands before the quoted text that begins at open.
+func isMemberValue(s string, open int) bool {
 	name := open - 1
 	for name > 0 && open-name < 8 && strings.IndexByte(" :", s[name-1]) >= 0 {
 		name--
 	}
-	if name == open-1 || !strings.Contains(s[name:open], ":") {
-		return false
-	}
-	a := asked(s[open:shut])
-	if a == asksNothing {
-		return false
-	}
-	for i := shut + 1; i < len(s) && i-shut < 200 && s[i] != '}' && s[i] != '{' && s[i] != '\n'; {
+	return strings.Contains(s[name:open-1], ":")
+}
+
+// typedMember returns the range of the value of the first member from i on whose name says that it is typed in.
+// It is empty if the object ends before, or the value is no text.
+func (f *finder) typedMember(i int) (lo, hi int) {
+	s := f.s
+	for from := i - 1; i < len(s) && i-from < 200 && s[i] != '}' && s[i] != '{' && s[i] != '\n'; {
 		if s[i] != '"' && s[i] != '\'' && !isAlpha(s[i]) {
 			i++
 			continue
 		}
-		from, to := i, i
-		if isAlpha(s[i]) {
-			for to < len(s) && isWord(s[to]) {
-				to++
-			}
-			i = to
-		} else {
-			var next int
-			var ok bool
-			if from, to, next, ok = quotedAt(s, i); !ok {
-				return false
-			}
-			i = next
+		name, next, ok := memberName(s, i)
+		if !ok {
+			return 0, 0
 		}
-		f.work += to - from
+		f.work += len(name)
+		i = next
 		at := spaces(s, i, 0)
-		if at >= len(s) || s[at] != ':' || !isTypedName(s[from:to]) {
+		if at >= len(s) || s[at] != ':' || !isTypedName(name) {
 			continue
 		}
-		if lo, hi, _, ok := quotedAt(s, spaces(s, at+1, 0)); ok {
-			if a.takes(s[lo:hi]) {
-				f.formed = hi
-				f.add(lo, hi, f.on.rules.form)
-				return true
-			}
+		if lo, hi, _, ok = quotedAt(s, spaces(s, at+1, 0)); ok {
+			return lo, hi
 		}
-		return false
+		return 0, 0
 	}
-	return false
+	return 0, 0
+}
+
+// memberName returns the name of a member at i, in quotes or not, and where the text goes on behind it.
+func memberName(s string, i int) (name string, next int, ok bool) {
+	if !isAlpha(s[i]) {
+		lo, hi, next, ok := quotedAt(s, i)
+		return s[lo:hi], next, ok
+	}
+	next = i
+	for next < len(s) && isWord(s[next]) {
+		next++
+	}
+	return s[i:next], next, true
 }

@@ -460,33 +460,51 @@ var joinedLabels = func() (labels []string) {
 	return labels
 }()
 
-// labelled looks for the number behind a label that ends at i, or for a value that begins there, whose name was the label.
+// labelled looks for the number behind a label that ends at i, or for a value that begins there, whose name was
+// the label.
 func (f *finder) labelled(i int, forms []int) {
-	s := f.s
-	// Punctuation and a few words may stand between: "number: ", "no. ", " is ".
+	i, loose := behindFillers(f.s, i)
+	var store [24]byte
+	var ends [24]int
+	n := readIdentity(f.s, i, &store, &ends)
+	f.identified(i, store[:n], ends[:n], forms, loose)
+}
+
+// behindFillers returns where the number begins behind punctuation and a few words: "number: ", "no. ", " is ".
+// loose: one of the words says nothing about a number.
+func behindFillers(s string, i int) (at int, loose bool) {
 	limit := min(len(s), i+32)
-	loose := false
 	for i < limit && !isDigit(s[i]) {
 		if !isAlpha(s[i]) || s[i] >= 0x80 {
 			i++
 			continue
 		}
-		end := i
-		digit := false
+		end, digit := i, false
 		for end < limit+24 && end < len(s) && isAlnum(s[end]) && s[end] < 0x80 {
 			digit = digit || isDigit(s[end])
 			end++
 		}
-		if digit || end-i == 4 && letters(s[i:end]) && end+1 < len(s) && s[end] == ' ' && isDigit(s[end+1]) || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':' && s[end] < 0x80) {
+		if digit || beginsIdentity(s, i, end) {
 			break
 		}
 		loose = loose || end-i > 2 && !fillers[strings.ToLower(s[i:end])]
 		i = end
 	}
-	// The number: letters and digits, in groups.
-	var store [24]byte
-	var ends [24]int
-	n := 0
+	return i, loose
+}
+
+// beginsIdentity says whether a word of letters is the begin of the number itself: four before a group of
+// digits, or one or two of which the first is a capital.
+func beginsIdentity(s string, i, end int) bool {
+	if end-i == 4 && letters(s[i:end]) && end+1 < len(s) && s[end] == ' ' && isDigit(s[end+1]) {
+		return true
+	}
+	return end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':' && s[end] < 0x80)
+}
+
+// readIdentity reads the letters and digits of a number, in capitals and without what stands between its groups.
+// It notes where each ends, and returns how many there are.
+func readIdentity(s string, i int, store *[24]byte, ends *[24]int) (n int) {
 	for at := i; at < len(s) && n < len(store) && at-i < 48; at++ {
 		c := s[at]
 		switch {
@@ -496,16 +514,15 @@ func (f *finder) labelled(i int, forms []int) {
 			store[n], ends[n] = c-0x20, at+1
 		case strings.IndexByte(" -./()+", c) >= 0 && n > 0:
 			continue
-		case c == 0xc2 && at+1 < len(s) && s[at+1] == 0xa0 && n > 0:
+		case c == 0xc2 && at+1 < len(s) && s[at+1] == 0xa0 && n > 0: // a blank that does not break
 			at++
 			continue
 		default:
-			at = len(s)
-			continue
+			return n
 		}
 		n++
 	}
-	f.identified(i, store[:n], ends[:n], forms, loose)
+	return n
 }
 
 // fillers stand between the label of any paper and its number.

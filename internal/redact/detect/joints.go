@@ -297,15 +297,7 @@ func compared(s string, start int) (from, to int) {
 	for i > 0 && (nameChar(s[i-1]) || s[i-1] == ' ') && start-i < 64 {
 		i--
 	}
-	if i < 3 || s[i-1] != '=' || s[i-2] != '=' && s[i-2] != '!' {
-		return 0, 0
-	}
-	for i--; i > 0 && (s[i-1] == '=' || s[i-1] == '!'); i-- {
-	}
-	for i > 0 && s[i-1] == ' ' {
-		i--
-	}
-	if i < 2 || s[i-1] != '"' && s[i-1] != '\'' {
+	if i = operatorEndingAt(s, i); i < 2 || s[i-1] != '"' && s[i-1] != '\'' {
 		return 0, 0
 	}
 	quote := s[i-1]
@@ -319,6 +311,20 @@ func compared(s string, start int) (from, to int) {
 		return 0, 0
 	}
 	return from, to
+}
+
+// operatorEndingAt returns where the operand before a comparison ends that ends at i: == or !=, with blanks
+// before it. It returns 0 if there is none.
+func operatorEndingAt(s string, i int) int {
+	if i < 3 || s[i-1] != '=' || s[i-2] != '=' && s[i-2] != '!' {
+		return 0
+	}
+	for i--; i > 0 && (s[i-1] == '=' || s[i-1] == '!'); i-- {
+	}
+	for i > 0 && s[i-1] == ' ' {
+		i--
+	}
+	return i
 }
 
 // misnested says whether brackets in a value do not belong together, as they do in code and templates.
@@ -477,24 +483,12 @@ func valueMember(s string) int {
 	return 0
 }
 
-// below returns where a value begins that stands on the line under its name: behind the mark of a block of YAML, or alone. It returns i if it does not.
+// below returns where a value begins that stands on the line under its name: behind the mark of a block of YAML,
+// or alone. It returns i if none does.
 func below(s string, i int) int {
-	at := i
-	if s[at] == '|' || s[at] == '>' {
-		for at++; at < len(s) && (s[at] == '-' || s[at] == '+' || isDigit(s[at])); at++ {
-		}
-	}
-	if strings.HasPrefix(s[at:], "\\n") {
-		at += 2
-	} else {
-		for at < len(s) && (s[at] == ' ' || s[at] == '\r') {
-			at++
-		}
-		if at >= len(s) || s[at] != '\n' {
-			return i
-		}
-		for at++; at < len(s) && (s[at] == '\n' || s[at] == '\r') && at-i < 8; at++ { // an empty line
-		}
+	at, ok := nextLine(s, behindBlockMark(s, i), i+8)
+	if !ok {
+		return i
 	}
 	from := at
 	for at < len(s) && (s[at] == ' ' || s[at] == '\t') && at-from < 40 {
@@ -509,6 +503,32 @@ func below(s string, i int) int {
 		return i
 	}
 	return at
+}
+
+// behindBlockMark returns where the text goes on behind the mark of a block of YAML: |, >-, |2.
+func behindBlockMark(s string, i int) int {
+	if s[i] != '|' && s[i] != '>' {
+		return i
+	}
+	for i++; i < len(s) && (s[i] == '-' || s[i] == '+' || isDigit(s[i])); i++ {
+	}
+	return i
+}
+
+// nextLine returns where the next line begins behind blanks at i: behind an escaped end of line too, and behind
+// empty lines up to limit.
+func nextLine(s string, i, limit int) (at int, ok bool) {
+	if strings.HasPrefix(s[i:], "\\n") {
+		return i + len("\\n"), true
+	}
+	for at = i; at < len(s) && (s[at] == ' ' || s[at] == '\r'); at++ {
+	}
+	if at >= len(s) || s[at] != '\n' {
+		return i, false
+	}
+	for at++; at < len(s) && (s[at] == '\n' || s[at] == '\r') && at < limit; at++ {
+	}
+	return at, true
 }
 
 // linkVerb returns the length of the verb with which a text goes on before a value, 0 if there is none: the password is …, was changed to ….

@@ -17,7 +17,8 @@ func misnestedWord(s string, i int) int {
 	return len(w)
 }
 
-// strong holds for what nobody writes but as a password: 8 characters or more, with digits among letters and capitals or symbols besides.
+// strong holds for what nobody writes but as a password: 8 characters or more, with digits among letters and
+// capitals or symbols besides.
 func strong(v string) bool {
 	if !hasDigit(v) { // most words
 		return false
@@ -26,33 +27,61 @@ func strong(v string) bool {
 	if len(v) < 8 || len(v) > 128 || code(v) {
 		return false
 	}
-	digit, letter, mark := 0, 0, 0
+	digits, letters, marks := 0, 0, 0
 	leet := 0 // digits for letters: p4ssw0rt
 	for i := range len(v) {
-		if i > 0 && i+1 < len(v) && isDigit(v[i]) && isLower(v[i-1]) && isLower(v[i+1]) {
-			if leet++; leet == 2 {
-				mark++
-			}
-		}
-		switch c := v[i]; {
-		case c >= 0xc2 && c <= 0xc5 || c == 0xd0 || c == 0xd1: // letters of Latin and Cyrillic that are no ASCII
-			letter++
-			mark++
-		case c <= ' ' || c == '/' || c == '\\' || c == '<' || c == '>' || c == '"' || c == '=' || c == '(' || c == ')':
+		c := v[i]
+		switch kind := strongChars[c]; kind {
+		case notStrong:
 			return false
-		case isDigit(c):
-			digit++
-		case isLower(c):
-			letter++
-		case isUpper(c):
-			letter++
-			mark++
-		case strings.IndexByte("!@#$%^&*+~?_-", c) >= 0:
-			mark++
+		case strongDigit:
+			digits++
+			if i > 0 && i+1 < len(v) && isLower(v[i-1]) && isLower(v[i+1]) {
+				if leet++; leet == 2 {
+					marks++
+				}
+			}
+		case strongLetter:
+			letters++
+		case strongCapital:
+			letters++
+			marks++
+		case strongMark:
+			marks++
 		}
 	}
-	return digit > 0 && letter >= 3 && mark > 0 && !dated(v)
+	return digits > 0 && letters >= 3 && marks > 0 && !dated(v)
 }
+
+// What a byte says about a password.
+const (
+	neutralChar = iota
+	notStrong   // it stands between words, in paths, in markup and in code
+	strongDigit
+	strongLetter
+	strongCapital // a capital, or a letter that is no ASCII
+	strongMark
+)
+
+var strongChars = func() (of [256]uint8) {
+	for c := range of {
+		switch b := byte(c); {
+		case b >= 0xc2 && b <= 0xc5 || b == 0xd0 || b == 0xd1: // letters of Latin and Cyrillic that are no ASCII
+			of[c] = strongCapital
+		case b <= ' ' || strings.IndexByte("/\\<>\"=()", b) >= 0:
+			of[c] = notStrong
+		case isDigit(b):
+			of[c] = strongDigit
+		case isLower(b):
+			of[c] = strongLetter
+		case isUpper(b):
+			of[c] = strongCapital
+		case strings.IndexByte("!@#$%^&*+~?_-", b) >= 0:
+			of[c] = strongMark
+		}
+	}
+	return of
+}()
 
 func hasDigit(s string) bool {
 	for i := range len(s) {
@@ -134,31 +163,32 @@ func (a *assigned) literal(v string) bool {
 	if a.quoted {
 		return len(v) >= 3 && !strings.HasSuffix(v, ": ") && !prose(v)
 	}
-	if code(v) {
+	if len(v) < 4 || code(v) || a.verb && quantified(v) {
 		return false
 	}
-	digit, symbol, upper, lower := false, false, false, false
+	of := kindsIn(v)
+	mixed := of.digit && (of.capital || of.small || of.symbol) || of.symbol && len(v) >= 8 || of.capital && of.small && len(v) >= 10 || of.digit && !a.verb
+	return mixed || !a.spaced && !a.verb && len(v) >= 6
+}
+
+// charKinds are the kinds of characters in a value.
+type charKinds struct{ digit, small, capital, symbol bool }
+
+// kindsIn returns which kinds of characters a value has. A capital at its begin does not count: words have one.
+func kindsIn(v string) (of charKinds) {
 	for i := range len(v) {
 		switch c := v[i]; {
 		case isDigit(c):
-			digit = true
+			of.digit = true
 		case isUpper(c):
-			upper = upper || i > 0
-			lower = lower || false
+			of.capital = of.capital || i > 0
 		case isLower(c):
-			lower = true
+			of.small = true
 		case strings.IndexByte("!@#$%^&*+=~?/-", c) >= 0:
-			symbol = true
+			of.symbol = true
 		}
 	}
-	strong := digit && (upper || lower || symbol) || symbol && len(v) >= 8 || upper && lower && len(v) >= 10 || digit && len(v) >= 4 && !a.verb
-	if a.verb && quantified(v) {
-		return false
-	}
-	if a.spaced || a.verb {
-		return len(v) >= 4 && strong
-	}
-	return len(v) >= 4 && (strong || len(v) >= 6)
+	return of
 }
 
 // code says whether an unquoted value is an expression: a call, an index, a member, a variable.
