@@ -309,45 +309,88 @@ func classifyKey(name string) *Name {
 	if len(words) == 0 {
 		return k
 	}
-	last := words[len(words)-1]
-	if n := len(words); n > 1 && isNumber(last) { // sha256, id_2
-		last = words[n-2]
-		if protocolLast[last+words[n-1]] {
-			last += words[n-1]
-		}
+	last := lastWord(words)
+	k.readIdentifier(words, last)
+	k.readText(words, last)
+	k.jwk, k.setting = jwkMembers[name], isSettingName(words)
+	for len(words) > 1 && neutral[words[len(words)-1]] {
+		words = words[:len(words)-1]
 	}
-	k.protocol = protocolLast[last] || len(words) >= 2 && last == "key" && (words[len(words)-2] == "idempotency" || words[len(words)-2] == "run")
-	k.grouping = len(words) >= 1 && (last == "id" || last == "ids" || last == "name" || last == "key") && len(words) >= 2 && anySequence(words[len(words)-2:len(words)-1], groupingWords)
+	k.readCredential(name, words, last)
+	if n := len(words); n > 1 && last == "signature" && signers[words[n-2]] { // x-amz-signature
+		k.secret, k.protocol = true, false
+	}
+	k.holder = k.secret || k.credential && containsPart(name, authParts)
+	return k
+}
+
+// lastWord returns the last word of a name, with the number behind it where both are a digest: sha256, id_2.
+func lastWord(words []string) string {
+	n := len(words)
+	last := words[n-1]
+	if n == 1 || !isNumber(last) {
+		return last
+	}
+	if numbered := words[n-2] + last; protocolLast[numbered] {
+		return numbered
+	}
+	return words[n-2]
+}
+
+// readIdentifier notes whether a name is that of an id or of personal data.
+func (k *Name) readIdentifier(words []string, last string) {
+	before := ""
+	if len(words) > 1 {
+		before = words[len(words)-2]
+	}
+	k.protocol = protocolLast[last] || last == "key" && (before == "idempotency" || before == "run")
+	if last == "id" || last == "ids" || last == "name" || last == "key" {
+		k.grouping = before != "" && anySequence(words[len(words)-2:len(words)-1], groupingWords)
+	}
 	for _, w := range words {
 		k.hint |= hints[w]
-	}
-	for _, w := range words {
-		k.delta = k.delta || deltaWords[w]
 	}
 	if k.ids = idNames(words); len(k.ids) > 0 {
 		k.idList = fmt.Sprint(k.ids)
 	}
-	k.jwk = jwkMembers[name]
-	plain := 0 // words: a name that is an id has none
+	if (k.hint&hintNational != 0 || len(k.ids) > 0) && (last == "id" || last == "number") {
+		k.protocol = false
+	}
+}
+
+// readText notes whether a name is that of a text, of a piece of one, of its speaker, of a code or a version.
+func (k *Name) readText(words []string, last string) {
 	for _, w := range words {
+		k.delta = k.delta || deltaWords[w]
+	}
+	switch last {
+	case "code", "codes", "pin", "otp", "passcode":
+		k.code = true
+	case "version", "versions":
+		k.version = true
+	}
+	k.speaker = len(words) == 1 && speakerWords[last] || len(words) == 2 && words[0] == "tool" && last == "name"
+	k.prose, k.row, k.told = proseWords[last], rowWords[last], toldBy(words)
+}
+
+// isSettingName says whether a name has two words or more, none of which says that the value is data, an id or
+// public.
+func isSettingName(words []string) bool {
+	plain := 0 // a name that is an id has no such words
+	for _, w := range words {
+		if openWords[w] || protocolLast[w] || proseWords[w] || publicWords[w] || deltaWords[w] {
+			return false
+		}
 		if len(w) > 1 && !hasDigit(w) {
 			plain++
 		}
 	}
-	k.setting = plain >= 2
-	for _, w := range words {
-		k.setting = k.setting && !openWords[w] && !protocolLast[w] && !proseWords[w] && !publicWords[w] && !deltaWords[w]
-	}
-	k.code = last == "code" || last == "codes" || last == "pin" || last == "otp" || last == "passcode"
-	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last] || len(words) == 2 && words[0] == "tool" && last == "name"
-	k.row, k.told = rowWords[last], toldBy(words)
-	k.version = last == "version" || last == "versions"
-	if (k.hint&hintNational != 0 || len(k.ids) > 0) && (last == "id" || last == "number") {
-		k.protocol = false
-	}
-	for len(words) > 1 && neutral[words[len(words)-1]] {
-		words = words[:len(words)-1]
-	}
+	return plain >= 2
+}
+
+// readCredential notes whether a name is that of a secret or of a credential. words are those of the name
+// without the neutral ones at its end.
+func (k *Name) readCredential(name string, words []string, last string) {
 	k.url = anySequence(words, urlWords)
 	k.credential = k.jwk
 	if n := tail(words, secretWords); n > 0 {
@@ -355,29 +398,41 @@ func classifyKey(name string) *Name {
 		k.secret = !quantity(before) || (n > 1 || passWords[last]) && !publicWords[before[len(before)-1]] // NODE_AUTH_TOKEN, http-password
 		k.phrase = last == "passphrase" || last == "phrase"
 	} else if n := tail(words, credentialWords); n > 0 {
-		k.credential = !quantity(words[:len(words)-n]) || envStyle(name) && !publicWords[words[len(words)-n-1]] && last == "key"
-		of := ""
-		if len(words) > n {
-			of = words[len(words)-n-1]
-		}
-		weak := !k.credential && weakQuantities[of]
-		k.credential = k.credential || weak
-		k.pass = last == "pass"
-		k.secret = k.pass && k.credential && len(words) > 1 && envStyle(name) // SMTP_PASS
-		k.digest = (last == "key" || last == "keys" || last == "sk" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
-		if last == "key" && (n == 1 && of != "" && !weak && !dataWords[of] || n > 1 && (words[len(words)-2] == "write" || words[len(words)-2] == "routing")) { // crypt_key, write_key: no digest has such a name
-			k.digest = false
-		}
-		k.digest = k.digest || weak
+		k.readCredentialWord(name, words, n, last)
 	}
-	if !k.secret && !k.credential && len(words) > 0 {
+	if !k.secret && !k.credential {
 		k.secret, k.credential = compound(words[len(words)-1])
 	}
-	if n := len(words); n > 1 && last == "signature" && signers[words[n-2]] { // x-amz-signature
-		k.secret, k.protocol = true, false
+}
+
+// readCredentialWord is readCredential for a name whose last n words are those of a credential.
+func (k *Name) readCredentialWord(name string, words []string, n int, last string) {
+	of := "" // the word before
+	if len(words) > n {
+		of = words[len(words)-n-1]
 	}
-	k.holder = k.secret || k.credential && containsPart(name, authParts)
-	return k
+	env := envStyle(name)
+	k.credential = !quantities[of] || env && !publicWords[of] && last == "key"
+	weak := !k.credential && weakQuantities[of]
+	k.credential = k.credential || weak
+	k.pass = last == "pass"
+	k.secret = k.pass && k.credential && len(words) > 1 && env // SMTP_PASS
+	switch last {
+	case "key":
+		k.digest = !env && !keyOfNothingElse(words, n, of, weak)
+	case "keys", "sk", "code", "sid", "session":
+		k.digest = !env
+	}
+	k.digest = k.digest || weak
+}
+
+// keyOfNothingElse says whether a name that ends with "key" is that of no digest: crypt_key, write_key.
+func keyOfNothingElse(words []string, n int, of string, weak bool) bool {
+	if n > 1 {
+		before := words[len(words)-2]
+		return before == "write" || before == "routing"
+	}
+	return of != "" && !weak && !dataWords[of]
 }
 
 // signers are the words before the signature of a request in the names of its headers and fields.

@@ -119,6 +119,7 @@ func linearOf(re *syntax.Regexp) *linear {
 	return l
 }
 
+// add appends a pattern to the items. It is false for a pattern that is no row of runs.
 func (l *linear) add(re *syntax.Regexp) bool {
 	if l.mustEnd || l.afterWord {
 		return false // something behind the end
@@ -127,43 +128,13 @@ func (l *linear) add(re *syntax.Regexp) bool {
 	case syntax.OpEmptyMatch:
 		return true
 	case syntax.OpLiteral:
-		for _, r := range re.Rune {
-			if r >= utf8.RuneSelf {
-				return false
-			}
-			it := run{min: 1, max: 1}
-			it.of[r] = true
-			if c := byte(r); re.Flags&syntax.FoldCase != 0 && isAlpha(c) {
-				it.of[c^0x20] = true
-			}
-			l.items = append(l.items, it)
-		}
-		return true
+		return l.addLiteral(re)
 	case syntax.OpCharClass:
 		return l.run(re, 1, 1)
 	case syntax.OpRepeat, syntax.OpPlus, syntax.OpStar, syntax.OpQuest:
-		if re.Flags&syntax.NonGreedy != 0 {
-			return false
-		}
-		switch re.Op {
-		case syntax.OpPlus:
-			return l.run(re.Sub[0], 1, -1)
-		case syntax.OpStar:
-			return l.run(re.Sub[0], 0, -1)
-		case syntax.OpQuest:
-			return l.run(re.Sub[0], 0, 1)
-		}
-		return l.run(re.Sub[0], re.Min, re.Max)
+		return re.Flags&syntax.NonGreedy == 0 && l.addRepeated(re)
 	case syntax.OpCapture:
-		if l.to > 0 {
-			return false
-		}
-		from := len(l.items)
-		if !l.add(re.Sub[0]) || l.mustEnd || l.afterWord || len(l.items) == from {
-			return false
-		}
-		l.from, l.to = from, len(l.items)
-		return true
+		return l.addCapture(re)
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
 			if !l.add(sub) {
@@ -172,22 +143,69 @@ func (l *linear) add(re *syntax.Regexp) bool {
 		}
 		return true
 	case syntax.OpWordBoundary:
-		if len(l.items) == 0 {
-			return false
-		}
-		last := l.items[len(l.items)-1]
-		for b := range last.of {
-			if last.of[b] && !isWord(byte(b)) {
-				return false
-			}
-		}
-		l.afterWord = last.min > 0
-		return l.afterWord
+		return l.addBoundary()
 	case syntax.OpAlternate:
 		l.mustEnd = isSecretEnd(re)
 		return l.mustEnd && len(l.items) > 0
 	}
 	return false
+}
+
+// addLiteral appends a run of one byte for each character of a literal, which has to be ASCII.
+func (l *linear) addLiteral(re *syntax.Regexp) bool {
+	for _, r := range re.Rune {
+		if r >= utf8.RuneSelf {
+			return false
+		}
+		it := run{min: 1, max: 1}
+		it.of[r] = true
+		if c := byte(r); re.Flags&syntax.FoldCase != 0 && isAlpha(c) {
+			it.of[c^0x20] = true
+		}
+		l.items = append(l.items, it)
+	}
+	return true
+}
+
+// addRepeated appends the run of a repetition.
+func (l *linear) addRepeated(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpPlus:
+		return l.run(re.Sub[0], 1, -1)
+	case syntax.OpStar:
+		return l.run(re.Sub[0], 0, -1)
+	case syntax.OpQuest:
+		return l.run(re.Sub[0], 0, 1)
+	}
+	return l.run(re.Sub[0], re.Min, re.Max)
+}
+
+// addCapture appends what is in a group. There is one group at most, and it is not empty.
+func (l *linear) addCapture(re *syntax.Regexp) bool {
+	if l.to > 0 {
+		return false
+	}
+	from := len(l.items)
+	if !l.add(re.Sub[0]) || l.mustEnd || l.afterWord || len(l.items) == from {
+		return false
+	}
+	l.from, l.to = from, len(l.items)
+	return true
+}
+
+// addBoundary notes the word boundary at the end of a pattern. The run before it consists of word characters.
+func (l *linear) addBoundary() bool {
+	if len(l.items) == 0 {
+		return false
+	}
+	last := l.items[len(l.items)-1]
+	for b := range last.of {
+		if last.of[b] && !isWord(byte(b)) {
+			return false
+		}
+	}
+	l.afterWord = last.min > 0
+	return l.afterWord
 }
 
 // isSecretEnd says whether a pattern is that of secretEnd.

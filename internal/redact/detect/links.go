@@ -73,46 +73,59 @@ func (f *finder) linkToken(id ruleID, at, end int) {
 	f.work += stop - at
 	f.linked = stop
 	url := s[begin:stop]
-	if !strings.Contains(url, "://") && begin > 0 && s[begin-1] != ' ' && s[begin-1] != '"' && s[begin-1] != '\'' && s[begin-1] != '\n' && s[begin-1] != '`' && s[begin-1] != '>' {
+	if !strings.Contains(url, "://") && begin > 0 && strings.IndexByte(" \"'\n`>", s[begin-1]) < 0 {
 		return
 	}
 	lower := strings.ToLower(url)
-	for _, other := range notLinks {
-		if strings.Contains(lower, other) && !(other == "/-/" && strings.Contains(lower, "token")) {
-			return
-		}
+	if isOtherLink(lower) {
+		return
 	}
-	word := strings.ToLower(s[at:end])
-	weak := word == "/auth/" || word == "/session/" || word == "/share/" || word == "/token/" || word == "/email-" || word == "/email_" || word == "/members/" || word == "/access/" || word == "/setup" || word == "/callback" || word == "/sso"
-	uuids := false
-	for _, w := range [...]string{"/reset", "/magic", "/invit", "/password", "/confirm-email", "/verify-email", "/activat", "/unlock"} {
-		uuids = uuids || strings.Contains(lower, w)
-	}
-	rest := s[at+1 : stop]
+	uuids := containsPart(lower, uuidLinks)
+	weak := weakLinks[strings.ToLower(s[at:end])]
 	from := at + 1
-	for rest != "" {
-		n := strings.IndexAny(rest, "/?#&")
-		if n < 0 {
-			n = len(rest)
+	for from < stop {
+		to := from + strings.IndexAny(s[from:stop], "/?#&")
+		if to < from {
+			to = stop
 		}
-		part := rest[:n]
-		lo := from
+		part := s[from:to]
 		if eq := strings.IndexByte(part, '='); eq > 0 {
-			name := strings.ToLower(part[:eq])
-			part, lo = part[eq+1:], from+eq+1
-			sure := linkNames[name]
-			if linkSecret(part, sure) && !openLink[name] && (sure || random(part) && !f.r.Named(name).protocol) || sure && codeNames[name] && isNumber(part) && len(part) >= 4 && len(part) <= 8 {
-				f.add(lo, lo+len(part), id)
+			if f.isLinkParameter(part[:eq], part[eq+1:]) {
+				f.add(from+eq+1, to, id)
 			}
 		} else if from > at+1 && linkSecret(part, !weak && (uuids || len(part) != 36)) {
-			f.add(lo, lo+len(part), id)
+			f.add(from, to, id)
 		}
-		if n == len(rest) {
-			break
-		}
-		rest, from = rest[n+1:], from+n+1
+		from = to + 1
 	}
 }
+
+// isLinkParameter says whether a parameter of a link holds the token of the link.
+func (f *finder) isLinkParameter(name, value string) bool {
+	name = strings.ToLower(name)
+	sure := linkNames[name]
+	if sure && codeNames[name] && typedCode(value) {
+		return true
+	}
+	return linkSecret(value, sure) && !openLink[name] && (sure || random(value) && !f.r.Named(name).protocol)
+}
+
+// isOtherLink says whether a URL in lower case has a part of links that hold no token.
+func isOtherLink(lower string) bool {
+	for _, other := range notLinks {
+		if strings.Contains(lower, other) && !(other == "/-/" && strings.Contains(lower, "token")) {
+			return true
+		}
+	}
+	return false
+}
+
+// uuidLinks are parts of links whose token can be a UUID. weakLinks are parts that stand before other things
+// than tokens as well.
+var (
+	uuidLinks = []string{"/reset", "/magic", "/invit", "/password", "/confirm-email", "/verify-email", "/activat", "/unlock"}
+	weakLinks = wordSet("/auth/ /session/ /share/ /token/ /email- /email_ /members/ /access/ /setup /callback /sso")
+)
 
 // linkNames are parameters that hold the token of such a link, codeNames those that may hold a number.
 // openLink hold something else.

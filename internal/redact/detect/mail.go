@@ -21,33 +21,48 @@ func (f *finder) emails() {
 		}
 		at := from + i
 		from = at + 1
-		start := at
-		for start > 0 && at-start <= 64 && localPart(s[start-1]) {
-			start--
+		start, end := localBefore(s, at), domainBehind(s, at)
+		if !mailDomain(s[at+1 : end]) {
+			continue
 		}
-		for start < at && (s[start] == '.' || s[start] == '-' || s[start] == '\'' || s[start] == '/' || s[start] == '=' || s[start] == '*') {
-			start++
-		}
-		end := at + 1
-		for end < min(len(s), at+256) && (isAlnum(s[end]) || s[end] == '.' || s[end] == '-') {
-			end++
-		}
-		for end > at && (s[end-1] == '.' || s[end-1] == '-') {
-			end--
-		}
-		if start == at && at > 0 && s[at-1] == '"' && mailDomain(s[at+1:end]) {
-			if start = quotedLocal(s, at); start < at {
-				f.add(start, end, f.on.rules.email)
-				from = end
+		if start == at {
+			if at == 0 || s[at-1] != '"' {
 				continue
 			}
-		}
-		if start == at || at-start > 64 || s[at-1] == '.' || !mailDomain(s[at+1:end]) || s[start:at] == "git" || f.userInfo(start, at) {
+			if start = quotedLocal(s, at); start == at {
+				continue
+			}
+		} else if at-start > 64 || s[at-1] == '.' || s[start:at] == "git" || f.userInfo(start, at) {
 			continue
 		}
 		f.add(start, end, f.on.rules.email)
 		from = end
 	}
+}
+
+// localBefore returns where the local part of an address begins that ends at at, without the punctuation that
+// stands before it.
+func localBefore(s string, at int) int {
+	start := at
+	for start > 0 && at-start <= 64 && localPart(s[start-1]) {
+		start--
+	}
+	for start < at && strings.IndexByte(".-'/=*", s[start]) >= 0 {
+		start++
+	}
+	return start
+}
+
+// domainBehind returns where the domain of an address ends whose @ stands at at.
+func domainBehind(s string, at int) int {
+	end := at + 1
+	for end < min(len(s), at+256) && (isAlnum(s[end]) || s[end] == '.' || s[end] == '-') {
+		end++
+	}
+	for end > at && (s[end-1] == '.' || s[end-1] == '-') {
+		end--
+	}
+	return end
 }
 
 // quotedLocal returns where the quoted local part of an address begins that ends before the @ at at: "ada

@@ -5,67 +5,119 @@ package detect
 
 import "strings"
 
-// national looks for identity numbers that consist of digits. Those whose form others share need a word beside them.
+// nationalForms are forms of identity numbers. The first that fits decides.
+var nationalForms = [...]struct {
+	shape string   // the lengths of the groups and the separators between them; * is any separator
+	words []string // one of them has to stand beside the number; nil: the shape is enough
+	text  bool     // it is not looked for under the name of an id
+	ssn   bool     // it is reported as a US social security number
+	valid func(digits string) bool
+}{
+	{shape: "3-2-4", ssn: true, valid: ssn},
+	{shape: "3 2 4", words: ssnWords, ssn: true, valid: ssn},
+	{shape: "9", words: ssnWords, text: true, ssn: true, valid: ssn},
+	{shape: "3.3.3-2", valid: cpf},
+	{shape: "11", words: []string{"cpf"}, valid: cpf},
+	{shape: "2.3*3/4*2", valid: cnpj},
+	{shape: "4 4 4", valid: aadhaar},
+	{shape: "4-4-4", valid: aadhaar},
+	{shape: "12", words: []string{"aadhaar", "aadhar"}, valid: aadhaar},
+	{shape: "6-4", valid: personnummer},
+	{shape: "8-4", valid: personnummer},
+	{shape: "6-7", valid: func(d string) bool { return dateAt(d, 2) && d[6] >= '1' && d[6] <= '8' && rrn(d) }},
+	{shape: "3*3*3", words: nationalWords, valid: func(d string) bool { return luhn(d) || elevenTest(d) }},
+	{shape: "3*3*4", words: []string{"nhs"}, valid: nhs},
+}
+
+// national looks for identity numbers that consist of digits. Those whose form others share need a word beside
+// them. followed: a word goes on behind the digits.
 func (f *finder) national(groups []group, total int, followed bool) bool {
 	s := f.s
 	start, end := groups[0].start, groups[len(groups)-1].end
-	shape := func(lens ...int) bool {
-		if len(lens) != len(groups) {
-			return false
-		}
-		for i, n := range lens {
-			if groups[i].len() != n {
-				return false
-			}
-		}
-		return true
-	}
-	sep := func(i int) byte { return groups[i].sep }
-	var store [maxGroups * 24]byte
 	if total > 20 {
 		return false
 	}
+	var store [maxGroups * 24]byte
 	d := string(digits(s, groups, store[:0]))
-	labelled := func(words []string) bool { return f.k.hint&hintNational != 0 || f.near(start, end, 48, words) }
-	hit := func(ok bool) bool {
-		if ok {
-			f.add(start, end, f.on.rules.national)
-		}
-		return ok
-	}
 	if followed { // digits and a letter
 		return f.spanishID(d, groups) || f.chineseID(d+strings.ToUpper(s[end:end+1]), start, end+1, len(groups) == 1)
 	}
-	switch {
-	case shape(3, 2, 4) && sep(1) == sep(2) && (sep(1) == '-' || sep(1) == ' ' && labelled(ssnWords)), shape(9) && !f.k.protocol && labelled(ssnWords):
-		if ssn(d) {
-			f.add(start, end, f.on.rules.ssn)
-			return true
-		}
-	case shape(3, 3, 3, 2) && sep(1) == '.' && sep(2) == '.' && sep(3) == '-', shape(11) && labelled([]string{"cpf"}):
-		return hit(cpf(d))
-	case shape(2, 3, 3, 4, 2) && sep(1) == '.' && sep(3) == '/':
-		return hit(cnpj(d))
-	case shape(4, 4, 4) && sep(1) == sep(2) && (sep(1) == ' ' || sep(1) == '-'), shape(12) && labelled([]string{"aadhaar", "aadhar"}):
-		return hit(d[0] >= '2' && verhoeff(d))
-	case shape(18):
+	if total == 18 && len(groups) == 1 {
 		return f.chineseID(d, start, end, true)
-	case shape(6, 4) && sep(1) == '-', shape(8, 4) && sep(1) == '-':
-		return hit(dateAt(d[len(d)-10:], 2) && luhn(d[len(d)-10:]))
-	case shape(6, 7) && sep(1) == '-':
-		return hit(dateAt(d, 2) && d[6] >= '1' && d[6] <= '8' && rrn(d))
-	case total == 15 && len(groups) >= 5 && (d[0] == '1' || d[0] == '2'), total == 15 && labelled([]string{"insee", "curit", "nir"}):
-		return hit(mod97(d[:13]) == 97-atoi(d[13:]))
-	case shape(3, 3, 3) && labelled(nationalWords):
-		return hit(luhn(d) || elevenTest(d))
-	case shape(3, 3, 4) && labelled([]string{"nhs"}):
-		return hit(nhs(d))
-	case len(groups) == 1 && !f.k.protocol && (total == 8 || total == 9 || total == 11) && labelled(nationalWords):
-		return hit(total == 9 && (luhn(d) || elevenTest(d) || aba(d) || f.near(start, end, 24, []string{"passport"})) ||
-			total == 11 && (pesel(d) || steuerID(d) || cpf(d)) || total == 8 && elevenTest("0"+d))
 	}
-	return false
+	valid, rule := f.nationalCheck(groups, d)
+	if valid == nil || !valid(d) {
+		return false
+	}
+	f.add(start, end, rule)
+	return true
 }
+
+// nationalCheck returns the check of the identity number that groups can be, nil if they can be none, and the
+// rule that reports it.
+func (f *finder) nationalCheck(groups []group, d string) (valid func(string) bool, rule ruleID) {
+	start, end := groups[0].start, groups[len(groups)-1].end
+	labelled := func(words []string) bool {
+		return words == nil || f.k.hint&hintNational != 0 || f.near(start, end, 48, words)
+	}
+	for i := range nationalForms {
+		form := &nationalForms[i]
+		if shaped(groups, form.shape) && !(form.text && f.k.protocol) && labelled(form.words) {
+			rule = f.on.rules.national
+			if form.ssn {
+				rule = f.on.rules.ssn
+			}
+			return form.valid, rule
+		}
+	}
+	switch {
+	case len(d) == 15 && (len(groups) >= 5 && (d[0] == '1' || d[0] == '2') || labelled([]string{"insee", "curit", "nir"})):
+		valid = insee
+	case len(groups) == 1 && !f.k.protocol && (len(d) == 8 || len(d) == 9 || len(d) == 11) && labelled(nationalWords):
+		valid = plainNational
+		if len(d) == 9 && f.near(start, end, 24, []string{"passport"}) {
+			valid = func(string) bool { return true }
+		}
+	}
+	return valid, f.on.rules.national
+}
+
+// shaped says whether groups have the lengths and the separators of a shape.
+func shaped(groups []group, shape string) bool {
+	for i, g := range groups {
+		if i > 0 {
+			if shape == "" || shape[0] != '*' && shape[0] != g.sep {
+				return false
+			}
+			shape = shape[1:]
+		}
+		n := 0
+		for shape != "" && isDigit(shape[0]) {
+			n, shape = n*10+int(shape[0]-'0'), shape[1:]
+		}
+		if n != g.len() {
+			return false
+		}
+	}
+	return shape == ""
+}
+
+// plainNational is the check of numbers that say what they are by a word beside them only.
+func plainNational(d string) bool {
+	switch len(d) {
+	case 8:
+		return elevenTest("0" + d)
+	case 9:
+		return luhn(d) || elevenTest(d) || aba(d)
+	}
+	return pesel(d) || steuerID(d) || cpf(d)
+}
+
+func aadhaar(d string) bool { return d[0] >= '2' && verhoeff(d) }
+
+func personnummer(d string) bool { return dateAt(d[len(d)-10:], 2) && luhn(d[len(d)-10:]) }
+
+func insee(d string) bool { return mod97(d[:13]) == 97-atoi(d[13:]) }
 
 // lettersBefore looks at numbers with letters directly before them: IBAN, UK national insurance, Spanish NIE, Italian codice fiscale.
 func (f *finder) lettersBefore(groups []group) {

@@ -108,12 +108,8 @@ func inUUID(s string, at int) bool {
 func (f *finder) number(groups []group, total int) {
 	s := f.s
 	first, last := groups[0], groups[len(groups)-1]
-	attached := first.start > 0 && isWord(s[first.start-1])
-	if attached {
-		if s[first.start-1] == '_' && f.on.card && len(groups) == 1 && (total == 4 || total == 8) && f.cardApart(first) {
-			return
-		}
-		f.lettersBefore(groups)
+	if first.start > 0 && isWord(s[first.start-1]) {
+		f.attached(groups, total)
 		return
 	}
 	if (first.start > 0 && s[first.start-1] == '-' || last.end < len(s) && s[last.end] == '-') && inUUID(s, first.start) {
@@ -126,24 +122,35 @@ func (f *finder) number(groups []group, total int) {
 		f.add(first.start, last.end, f.on.rules.assignment)
 		return
 	}
-	if n := last.len(); f.on.card && (n == 4 || n == 8) && f.cardApart(last) {
+	if f.on.card && (halfCard(last.len()) && f.cardApart(last) || total >= 12 && f.card(groups)) || total < 7 {
 		return
 	}
-	if total >= 12 && f.on.card {
-		if f.card(groups) {
-			return
-		}
-	}
 	followed := last.end < len(s) && isWord(s[last.end])
-	if total >= 7 {
-		if f.on.national && f.national(groups, total, followed) {
-			return
-		}
-		if f.on.phone && (!f.k.protocol || f.k.grouping && first.start > 0 && s[first.start-1] == '+') && total <= 20 && !(followed && !extension(s[last.end:])) {
-			f.phone(groups, total)
-		}
+	if f.on.national && f.national(groups, total, followed) {
+		return
+	}
+	if total <= 20 && f.dialled(first.start) && (!followed || extension(s[last.end:])) {
+		f.phone(groups, total)
 	}
 }
+
+// dialled says whether a number at start may be that of a telephone. Under the name of an id it is none, but for
+// one behind a plus that somebody is grouped by.
+func (f *finder) dialled(start int) bool {
+	return f.on.phone && (!f.k.protocol || f.k.grouping && start > 0 && f.s[start-1] == '+')
+}
+
+// attached applies the rules for numbers to groups that go on a word.
+func (f *finder) attached(groups []group, total int) {
+	first := groups[0]
+	if f.s[first.start-1] == '_' && f.on.card && len(groups) == 1 && halfCard(total) && f.cardApart(first) {
+		return
+	}
+	f.lettersBefore(groups)
+}
+
+// halfCard holds for the lengths of the last digits of a card.
+func halfCard(n int) bool { return n == 4 || n == 8 }
 
 // recoveryKey says whether groups are those of a recovery key of BitLocker: eight of six digits.
 func recoveryKey(groups []group) bool {
@@ -165,47 +172,49 @@ func digits(s string, groups []group, dst []byte) []byte {
 
 // card looks for payment cards: in one group, or in groups as they are printed.
 func (f *finder) card(groups []group) (found bool) {
-	s := f.s
-	var store [maxGroups * 24]byte
 	for a := 0; a < len(groups); a++ {
-		g := groups[a]
-		if n := g.len(); n >= 12 && n <= 19 {
-			if f.cardNumber(s[g.start:g.end], g.start, g.end, false) {
-				f.add(g.start, g.end, f.on.rules.card)
-				found = true
-			}
-			continue
-		}
-		if g.len() == 8 && a+1 < len(groups) && groups[a+1].len() == 8 && (groups[a+1].sep == ' ' || groups[a+1].sep == '-' || groups[a+1].sep == '/') { // 8 and 8
-			if number := string(digits(s, groups[a:a+2], store[:0])); network(number) && f.cardNumber(number, g.start, groups[a+1].end, true) {
-				f.add(g.start, groups[a+1].end, f.on.rules.card)
-				a, found = a+1, true
-				continue
-			}
-		}
-		if g.len() < 4 || g.len() > 6 || a+1 >= len(groups) {
-			continue
-		}
-		sep := groups[a+1].sep
-		if sep == '/' && (g.len() != 4 || groups[a+1].len() != 4 && groups[a+1].len() != 6) {
-			continue
-		}
-		n := g.len()
-		for b := a + 1; b < len(groups) && groups[b].sep == sep && groups[b].len() <= 7 && n < 19; b++ {
-			n += groups[b].len()
-			if n < 13 || n > 19 || groups[b].len() < 1 {
-				continue
-			}
-			number := string(digits(s, groups[a:b+1], store[:0]))
-			shaped := g.len() == 4 && (groups[a+1].len() == 4 || groups[a+1].len() == 6)
-			if f.cardNumber(number, g.start, groups[b].end, shaped) {
-				f.add(g.start, groups[b].end, f.on.rules.card)
-				a, found = b, true
-				break
-			}
+		if last := f.cardFrom(groups[a:]); last >= 0 {
+			f.add(groups[a].start, groups[a+last].end, f.on.rules.card)
+			a, found = a+last, true
 		}
 	}
 	return found
+}
+
+// cardFrom returns the last of the groups of a card that begins with the first, -1 if none does.
+func (f *finder) cardFrom(groups []group) int {
+	s, g := f.s, groups[0]
+	n := g.len()
+	if n >= 12 && n <= 19 {
+		if f.cardNumber(s[g.start:g.end], g.start, g.end, false) {
+			return 0
+		}
+		return -1
+	}
+	if len(groups) == 1 {
+		return -1
+	}
+	next := groups[1]
+	var store [maxGroups * 24]byte
+	if n == 8 && next.len() == 8 && (next.sep == ' ' || next.sep == '-' || next.sep == '/') {
+		if number := string(digits(s, groups[:2], store[:0])); network(number) && f.cardNumber(number, g.start, next.end, true) {
+			return 1
+		}
+	}
+	shaped := n == 4 && (next.len() == 4 || next.len() == 6)
+	if n < 4 || n > 6 || next.sep == '/' && !shaped {
+		return -1
+	}
+	for b := 1; b < len(groups) && groups[b].sep == next.sep && groups[b].len() <= 7 && n < 19; b++ {
+		if n += groups[b].len(); n < 13 || n > 19 {
+			continue
+		}
+		number := string(digits(s, groups[:b+1], store[:0]))
+		if f.cardNumber(number, g.start, groups[b].end, shaped) {
+			return b
+		}
+	}
+	return -1
 }
 
 // cardNumber says whether digits are a card number: Luhn, and a prefix and length that a network gives out. Without groups or words
@@ -255,30 +264,51 @@ var numbered = wordSet("span spans trace traces parent object build frame job ru
 
 // network says whether a payment network gives out numbers with this prefix and length.
 func network(n string) bool {
-	two, four := int(n[0]-'0')*10+int(n[1]-'0'), int(n[0]-'0')*1000+int(n[1]-'0')*100+int(n[2]-'0')*10+int(n[3]-'0')
-	switch l := len(n); {
-	case n[0] == '4':
-		return l == 16 || l == 13 || l == 19
-	case two >= 51 && two <= 55, four >= 2221 && four <= 2720:
-		return l == 16
-	case two == 34, two == 37:
-		return l == 15
-	case two == 36, two == 38, two == 39, four >= 3000 && four <= 3059, four == 3095:
-		return l == 14 || l == 16
-	case four == 6011, two == 65, four >= 6440 && four <= 6499:
-		return l == 16 || l == 19
-	case four >= 3528 && four <= 3589:
-		return l == 16
-	case four == 2131, four == 1800:
-		return l == 15
-	case four >= 2200 && four <= 2204: // Mir
-		return l >= 16 && l <= 19
-	case two == 62, two == 81:
-		return l >= 16 && l <= 19
-	case four == 5018, four == 5020, four == 5038, four == 5893, four == 6304, four == 6759, four >= 6761 && four <= 6763:
-		return l == 16 || l == 18 || l == 19
+	prefix := atoi(n[:4])
+	for _, of := range networks {
+		if prefix >= of.from && prefix <= of.to {
+			return of.lengths>>len(n)&1 != 0
+		}
 	}
 	return false
+}
+
+// networks are the ranges of prefixes of payment networks. They do not overlap.
+var networks = [...]struct {
+	from, to int
+	lengths  uint32 // of the numbers, each as its bit
+}{
+	{4000, 4999, lengths(13, 16, 19)}, // Visa
+	{5100, 5599, lengths(16)},         // Mastercard
+	{2221, 2720, lengths(16)},
+	{3400, 3499, lengths(15)}, // American Express
+	{3700, 3799, lengths(15)},
+	{3600, 3699, lengths(14, 16)}, // Diners Club
+	{3800, 3999, lengths(14, 16)},
+	{3000, 3059, lengths(14, 16)},
+	{3095, 3095, lengths(14, 16)},
+	{6011, 6011, lengths(16, 19)}, // Discover
+	{6440, 6599, lengths(16, 19)},
+	{3528, 3589, lengths(16)}, // JCB
+	{2131, 2131, lengths(15)},
+	{1800, 1800, lengths(15)},
+	{2200, 2204, lengths(16, 17, 18, 19)}, // Mir
+	{6200, 6299, lengths(16, 17, 18, 19)}, // UnionPay
+	{8100, 8199, lengths(16, 17, 18, 19)},
+	{5018, 5018, lengths(16, 18, 19)}, // Maestro
+	{5020, 5020, lengths(16, 18, 19)},
+	{5038, 5038, lengths(16, 18, 19)},
+	{5893, 5893, lengths(16, 18, 19)},
+	{6304, 6304, lengths(16, 18, 19)},
+	{6759, 6759, lengths(16, 18, 19)},
+	{6761, 6763, lengths(16, 18, 19)},
+}
+
+func lengths(of ...int) (bits uint32) {
+	for _, n := range of {
+		bits |= 1 << n
+	}
+	return bits
 }
 
 func luhn(n string) bool {

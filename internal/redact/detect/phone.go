@@ -3,8 +3,8 @@
 
 package detect
 
-// phone looks for telephone numbers: international form, the national forms that cannot be mistaken for much else, and any number
-// beside a word about telephones.
+// phone looks for telephone numbers: the international form, the national forms that cannot be mistaken for much
+// else, and any number beside a word about telephones.
 func (f *finder) phone(groups []group, total int) {
 	s := f.s
 	start, end := groups[0].start, groups[len(groups)-1].end
@@ -19,25 +19,32 @@ func (f *finder) phone(groups []group, total int) {
 	if start > 0 && (isWord(s[start-1]) || s[start-1] == '.' || s[start-1] == ',' && start > 1 && isDigit(s[start-2])) {
 		return
 	}
-	ok := false
+	if f.phoneForm(groups, total, plus, bracket) || f.phoneNear(groups, total, start, end) {
+		f.add(start, end+extensionLen(s[end:]), f.on.rules.phone)
+	}
+}
+
+// phoneForm says whether groups have the form of a telephone number by themselves, or under the name of one.
+func (f *finder) phoneForm(groups []group, total int, plus, bracket bool) bool {
 	switch {
 	case plus:
-		ok = total >= 8 && total <= 15 && s[groups[0].start] != '0' && uniform(groups)
+		return total >= 8 && total <= 15 && f.s[groups[0].start] != '0' && uniform(groups)
 	case f.k.hint&hintPhone != 0:
-		ok = total >= 6 && total <= 15
-	default:
-		ok = total <= 15 && national(s, groups, total, bracket)
+		return total >= 6 && total <= 15
 	}
-	if !ok && total >= 7 && total <= 15 && uniform(groups) && (len(groups) == 1 || !dateLike(s, groups)) {
-		ok = f.near(start, start, 14, phoneWords) && total <= 13 // directly behind the word
+	return total <= 15 && national(f.s, groups, total, bracket)
+}
+
+// phoneNear says whether a word near groups says that they are a telephone number.
+func (f *finder) phoneNear(groups []group, total, start, end int) bool {
+	if total < 7 || total > 15 || !uniform(groups) {
+		return false
 	}
-	if !ok && total >= 7 && total <= 15 && !dateLike(s, groups) && uniform(groups) {
-		ok = f.near(start, end, 40, phoneWords) || len(groups) > 1 && f.near(start, end, 40, talkWords)
+	dated := dateLike(f.s, groups)
+	if (len(groups) == 1 || !dated) && total <= 13 && f.near(start, start, 14, phoneWords) { // directly behind the word
+		return true
 	}
-	if ok {
-		end += extensionLen(s[end:])
-		f.add(start, end, f.on.rules.phone)
-	}
+	return !dated && (f.near(start, end, 40, phoneWords) || len(groups) > 1 && f.near(start, end, 40, talkWords))
 }
 
 // uniform says whether groups are joined as a person writes a number: a decimal point or a slash stands between few of them.
@@ -52,38 +59,52 @@ func uniform(groups []group) bool {
 
 // national says whether groups have the form of a national number without a word that says so.
 func national(s string, groups []group, total int, bracket bool) bool {
-	n := len(groups)
 	first := s[groups[0].start:groups[0].end]
-	// (555) 123-4567, (07) 5331 0577
-	if bracket && n >= 2 && groups[1].sep == ')' && len(first) >= 2 && len(first) <= 4 && total >= 7 && total <= 12 {
-		return true
+	return bracket && bracketedArea(groups, total) || northAmerican(s, groups, first) || behindExitCode(groups, total, first) || behindTrunkPrefix(groups, total, first)
+}
+
+// bracketedArea holds for an area in brackets: (555) 123-4567, (07) 5331 0577.
+func bracketedArea(groups []group, total int) bool {
+	n := groups[0].len()
+	return len(groups) >= 2 && groups[1].sep == ')' && n >= 2 && n <= 4 && total >= 7 && total <= 12
+}
+
+// northAmerican holds for 555-123-4567, 1-555-123-4567 and 555.123.4567.
+func northAmerican(s string, groups []group, first string) bool {
+	if len(groups) == 4 && first == "1" {
+		groups = groups[1:]
 	}
-	// 555-123-4567, 1-555-123-4567, 555.123.4567
-	nanp := groups
-	if n == 4 && first == "1" {
-		nanp = groups[1:]
+	if len(groups) != 3 || groups[0].len() != 3 || groups[1].len() != 3 || groups[2].len() != 4 {
+		return false
 	}
-	if len(nanp) == 3 && nanp[0].len() == 3 && nanp[1].len() == 3 && nanp[2].len() == 4 && nanp[1].sep == nanp[2].sep &&
-		(nanp[1].sep == '-' || nanp[1].sep == '.') && s[nanp[0].start] >= '2' {
-		return true
+	sep := groups[1].sep
+	return sep == groups[2].sep && (sep == '-' || sep == '.') && s[groups[0].start] >= '2'
+}
+
+// behindExitCode holds for 00 before the code of a country.
+func behindExitCode(groups []group, total int, first string) bool {
+	if len(groups) < 3 || total < 10 || first != "00" && !(len(first) > 2 && first[:2] == "00" && first[2] != '0') {
+		return false
 	}
-	// 00 before the country
-	if n >= 3 && len(first) > 2 && first[:2] == "00" && first[2] != '0' && total >= 10 || first == "00" && n >= 3 && total >= 10 {
-		return uniform(groups)
+	return uniform(groups)
+}
+
+// behindTrunkPrefix holds for 0 before the area: 06 12 34 56 78, 0487 98 11 92, 020 7946 0958, 0961-7596216.
+func behindTrunkPrefix(groups []group, total int, first string) bool {
+	n := len(groups)
+	if len(first) < 2 || first[0] != '0' || first[1] == '0' || total < 9 || total > 12 || n < 2 || n > 6 {
+		return false
 	}
-	// 0 before the area: 06 12 34 56 78, 0487 98 11 92, 020 7946 0958, 0961-7596216
-	if first[0] == '0' && len(first) >= 2 && first[1] != '0' && total >= 9 && total <= 12 && n >= 2 && n <= 6 {
-		if n == 2 {
-			return len(first) >= 3 && len(first) <= 5 && total >= 10 && total <= 11 && groups[1].sep != '.'
+	sep := groups[1].sep
+	if n == 2 {
+		return len(first) >= 3 && len(first) <= 5 && total >= 10 && total <= 11 && sep != '.'
+	}
+	for _, g := range groups[1:] {
+		if g.sep != sep || g.len() < 2 || g.sep == '.' && g.len() > 2 || g.sep == '/' {
+			return false
 		}
-		for _, g := range groups[1:] {
-			if g.sep != groups[1].sep || g.len() < 2 || g.sep == '.' && g.len() > 2 || g.sep == '/' {
-				return false
-			}
-		}
-		return true
 	}
-	return false
+	return true
 }
 
 // dateLike says whether groups begin as a date or a time stamp does: 2025-01-31, 31.01.2025.
