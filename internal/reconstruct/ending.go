@@ -49,7 +49,7 @@ func (b *builder) finish() {
 	}
 	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
 	if lastFailed && out.Text != nil && isErrorOf(*out.Text, last) {
-		out.Text = nil
+		out.Text, out.Provenance = nil, tape.Provenance{}
 	}
 	root := b.fragment.ending()
 	var failed *node

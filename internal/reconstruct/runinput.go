@@ -124,8 +124,7 @@ func (b *builder) input() {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}
 	} else if sent := b.fragment.kept(); sent != nil {
-		if in.UserMessage == nil {
-			prompt, _ := lastUser(sent)
+		if prompt, _ := lastUser(sent); in.UserMessage == nil && prompt != "" {
 			if task := taskIn(root.obs.InputData.Value, prompt, taskNames, maxEnvelopes); task != "" {
 				prompt = task
 			}
