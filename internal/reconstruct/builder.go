@@ -158,7 +158,7 @@ func (b *builder) modelCall(k *call) tape.Event {
 	}
 	failed := o.Failed || o.StatusError && k.response == nil
 	switch {
-	case k.recovered || k.enriched || k.response != nil && o.ResponseLabel == tape.Recovered && damage(k.response) == "":
+	case k.recovered || k.enriched || k.response != nil && o.ResponseLabel == tape.Recovered && damage(k.response.parts) == "":
 		e.Provenance["response.message"] = tape.Recovered
 	case k.response != nil && !hasToolCall(k.response) && slices.ContainsFunc(o.FinishReasons, tape.AsksForTools):
 		e.Provenance["response.message"] = tape.Truncated
@@ -166,9 +166,9 @@ func (b *builder) modelCall(k *call) tape.Event {
 	case k.response != nil && o.ResponseLabel != "" && o.ResponseLabel != tape.Recovered:
 		e.Provenance["response.message"] = o.ResponseLabel
 		b.finding(codeOf(o.ResponseLabel), k.seq, "response.message", "the answer is not whole")
-	case k.response != nil && damage(k.response) != "":
-		e.Provenance["response.message"] = damage(k.response)
-		b.finding(lossCode(damage(k.response), maskedIn(k.response)), k.seq, "response.message", "a part of the answer is not whole")
+	case k.response != nil && damage(k.response.parts) != "":
+		e.Provenance["response.message"] = damage(k.response.parts)
+		b.finding(lossCode(damage(k.response.parts), maskedIn(k.response)), k.seq, "response.message", "a part of the answer is not whole")
 	case k.response == nil && !failed:
 		e.Provenance["response.message"] = tape.Missing
 		b.finding(tape.CodeContentAbsent, k.seq, "response.message", "neither the span nor a later request holds the answer")
@@ -195,18 +195,6 @@ func texts(list []string) exactjson.Value {
 
 func usageKnown(u tape.Usage) bool {
 	return u.InputTokens != nil || u.OutputTokens != nil || u.CacheReadTokens != nil || u.CacheWriteTokens != nil || u.ReasoningTokens != nil
-}
-
-// damage returns the worst label of a message's parts.
-func damage(m *message) tape.Label {
-	for _, want := range []tape.Label{tape.Truncated, tape.External, tape.Lossy, tape.Masked} {
-		for _, p := range m.parts {
-			if p.Label == want {
-				return want
-			}
-		}
-	}
-	return ""
 }
 
 // maskedIn reports a message that the producer masked in part.

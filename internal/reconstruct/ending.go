@@ -23,8 +23,8 @@ func (b *builder) finish() {
 	out.Provenance = tape.Provenance{}
 	last := b.lastModel()
 	own := newMessage(ownAnswer(b.fragment.ending()))
-	toldWhole := damage(own) == "" && textOf(own) != ""
-	if damage(own) == tape.Truncated && !(finalAnswer(last) && damage(last.response) == "") {
+	toldWhole := damage(own.parts) == "" && textOf(own) != ""
+	if damage(own.parts) == tape.Truncated && !(finalAnswer(last) && damage(last.response.parts) == "") {
 		b.finding(tape.CodeTruncated, 0, "output.text", "the answer of the run was recorded cut")
 	} else if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated && !toldWhole { // ADK for Go before 1.0 keeps the first chunk of a stream
 		b.finding(tape.CodeTruncated, 0, "output.text", "the last answer was recorded cut")
@@ -101,9 +101,7 @@ func (b *builder) finish() {
 	out.Status = string(r.Status)
 	switch {
 	case out.Text != nil:
-		if !b.whole(out.Provenance, "output.text", *out.Text) {
-			out.Text = nil
-		}
+		out.Text = b.settle(unmasked(b, claim{text: *out.Text, label: out.Provenance["text"]}), out.Provenance, "output.text")
 	case r.Status != tape.StatusError:
 		if last != nil && last.response != nil && hasToolCall(last.response) && textOf(last.response) == "" {
 			b.finding(tape.CodeContentAbsent, 0, "output.text", "the last response asks for tools and holds no text")
@@ -215,7 +213,7 @@ func (b *builder) answer(last *call) (string, *message) {
 	root := b.fragment.ending()
 	own := newMessage(ownAnswer(root))
 	text := textOf(own)
-	if text != "" && damage(own) == tape.Truncated && finalAnswer(last) && damage(last.response) == "" {
+	if text != "" && damage(own.parts) == tape.Truncated && finalAnswer(last) && damage(last.response.parts) == "" {
 		text = "" // the model's own record of it is whole
 	}
 	if root != nil && text == "" && len(root.obs.Output) == 0 && !root.obs.WeakAgent && (last == nil || !finalAnswer(last)) {
