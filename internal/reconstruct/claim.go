@@ -59,6 +59,11 @@ func found[S any](label tape.Label, find func(S) string) resolver[S] {
 	}
 }
 
+// inTurn asks the resolvers of a list of its own.
+func inTurn[S any](resolvers []resolver[S]) resolver[S] {
+	return func(known S, was claim) claim { return resolve(known, resolvers, was) }
+}
+
 // reworded puts the words of another record in place of a text that is decided.
 func reworded[S any](better func(known S, text string) string) resolver[S] {
 	return func(known S, was claim) claim {

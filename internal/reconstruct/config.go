@@ -7,25 +7,17 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // modelUncalled decides the model that a run asked for where no model call names one.
 var modelUncalled = []resolver[*builder]{
-	asRecorded(modelOfRunSpan),
+	asRecorded(func(b *builder) string { return observed(b.fragment.root).Model }),
 	asRecorded(modelOfAgents),
-	asRecovered(modelDescribed),
+	asRecovered(func(b *builder) string { return observed(b.fragment.description).Model }),
 	asRecovered(func(b *builder) string { return b.calls.modelInStates() }),
 	noModel,
-}
-
-func modelOfRunSpan(b *builder) string {
-	if b.fragment.root == nil {
-		return ""
-	}
-	return b.fragment.root.obs.Model
 }
 
 // modelOfAgents is the model that all agents of the run name.
@@ -34,15 +26,7 @@ func modelOfRunSpan(b *builder) string {
 // Refuses: agents that name different models.
 // Seen in: OpenInference for ADK, which writes onto the span around it.
 func modelOfAgents(b *builder) string {
-	agents := spansOf(b.fragment.heads, func(n *node) bool { return n.obs.Class == genai.Agent })
-	return shared(agents, func(n *node) string { return n.obs.Model })
-}
-
-func modelDescribed(b *builder) string {
-	if b.fragment.description == nil {
-		return ""
-	}
-	return b.fragment.description.obs.Model
+	return shared(spansOf(b.fragment.heads, isAgent), func(n *node) string { return n.obs.Model })
 }
 
 func noModel(b *builder, was claim) claim {

@@ -8,15 +8,17 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // inputFacts is what the resolvers of the input share.
 type inputFacts struct {
 	*builder
-	root   *node
-	first  *call // the model call that shows what the run was given; nil: there is none
-	later  int   // messages at the end of its request that came after what the run was given
+	root   *node              // the run span; nil: there is none
+	run    *genai.Observation // what it says
+	first  *call              // the model call that shows what the run was given; nil: there is none
+	later  int                // messages at the end of its request that came after what the run was given
 	sent   []*message
 	list   tape.Label // of the whole list of messages
 	prompt string     // the last text of a user that was sent
@@ -27,7 +29,7 @@ type inputFacts struct {
 }
 
 func (b *builder) inputFacts() *inputFacts {
-	in := &inputFacts{builder: b, root: b.fragment.root, untold: true}
+	in := &inputFacts{builder: b, root: b.fragment.root, run: observed(b.fragment.root), untold: true}
 	if i := slices.IndexFunc(b.ordered, func(k *call) bool { return k.kind == tape.EventModelCall }); i < 0 {
 		in.kept = b.fragment.kept()
 		return in
@@ -39,6 +41,8 @@ func (b *builder) inputFacts() *inputFacts {
 	in.untold = len(in.first.nodes)+len(in.sent) == 0
 	return in
 }
+
+func (in *inputFacts) isRoot(n *node) bool { return n == in.root }
 
 // brokeUnwritten reports a model call whose span broke before the request was written to it.
 func brokeUnwritten(k *call) bool {

@@ -45,10 +45,10 @@ func (in *inputFacts) saidInside(recorded string) string {
 // Refuses: an input that holds anything else.
 // Seen in: users who ask with an object, which a reader of the record takes for a message.
 func (in *inputFacts) saidAsJSON(recorded string) string {
-	if in.root == nil || in.prompt == recorded || !decode.LooksJSON(in.prompt) {
+	if in.prompt == recorded || !decode.LooksJSON(in.prompt) {
 		return recorded
 	}
-	given := in.root.obs.InputData.Value
+	given := in.run.InputData.Value
 	said, ok := decoded(exactjson.StringValue(in.prompt))
 	for steps := 0; ok && steps < maxEnvelopes; steps++ {
 		if sameValue(given, said) || given.Str() == in.prompt {

@@ -35,7 +35,7 @@ func instructionsSent(in *inputFacts, _ claim) claim {
 	case system == "" || !placed(in.sent, tape.RoleSystem):
 		return claim{text: system}
 	case in.rootHasRoles():
-		return claim{text: partsText(in.root.obs.System)}
+		return claim{text: partsText(in.run.System)}
 	}
 	return claim{text: system, label: tape.Recovered}
 }
@@ -43,9 +43,9 @@ func instructionsSent(in *inputFacts, _ claim) claim {
 // rootHasRoles reports that the run span recorded the roles of its messages, and that whoever wrote them writes
 // instructions too.
 func (in *inputFacts) rootHasRoles() bool {
-	return in.root != nil && len(in.root.obs.Input) > 0 && len(in.first.nodes) > 0 &&
-		(in.root.scope == in.first.nodes[0].scope || len(in.root.obs.System) > 0) &&
-		!slices.ContainsFunc(in.root.obs.Input, func(m genai.Message) bool { return isPlaced(m.Parts) })
+	return len(in.run.Input) > 0 && len(in.first.nodes) > 0 &&
+		(in.root.scope == in.first.nodes[0].scope || len(in.run.System) > 0) &&
+		!slices.ContainsFunc(in.run.Input, func(m genai.Message) bool { return isPlaced(m.Parts) })
 }
 
 func instructionsKept(in *inputFacts) string { return systemText(in.kept) }
@@ -67,7 +67,7 @@ func instructionsBelow(in *inputFacts) string {
 	if in.root == nil || holdsCall(in.root) {
 		return ""
 	}
-	agents := spansOf([]*node{in.root}, func(n *node) bool { return n != in.root && n.obs.Class == genai.Agent })
+	agents := spansOf([]*node{in.root}, func(n *node) bool { return n != in.root && isAgent(n) })
 	return shared(agents, func(n *node) string { return partsText(n.obs.System) })
 }
 
@@ -84,7 +84,7 @@ func definedBelow(in *inputFacts) (told string) {
 	if in.root == nil || !in.untold {
 		return ""
 	}
-	for _, n := range spansOf([]*node{in.root}, func(n *node) bool { return n.obs.Class == genai.Agent }) {
+	for _, n := range spansOf([]*node{in.root}, isAgent) {
 		definition := opened(n.obs.InputData.Value).Get("agent")
 		if definition.Kind() != exactjson.Object {
 			continue
@@ -100,10 +100,7 @@ func definedBelow(in *inputFacts) (told string) {
 
 // instructionsDescribed is what a span says that tells of the agent and runs nothing.
 func instructionsDescribed(in *inputFacts) string {
-	if in.fragment.description == nil {
-		return ""
-	}
-	return partsText(in.fragment.description.obs.System)
+	return partsText(observed(in.fragment.description).System)
 }
 
 // instructionsCut withdraws instructions that end with a text that was cut.
@@ -113,9 +110,7 @@ func instructionsCut(in *inputFacts, was claim) claim {
 			return p.Label == tape.Truncated && p.Text != "" && strings.HasSuffix(was.text, p.Text)
 		})
 	}
-	said := func(n *node) bool { return cut(n.obs.System) }
-	d := in.fragment.description
-	if was.text == "" || !anySpan(in.fragment.heads, said) && (d == nil || !said(d)) &&
+	if was.text == "" || !anySpan(in.fragment.heads, func(n *node) bool { return cut(n.obs.System) }) && !cut(observed(in.fragment.description).System) &&
 		!slices.ContainsFunc(in.sent, func(m *message) bool { return m.tape.Role == tape.RoleSystem && cut(m.parts) }) {
 		return was
 	}

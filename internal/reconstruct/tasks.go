@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,30 +30,18 @@ var placeholder = regexp.MustCompile(`\{\w+\}`)
 // Refuses: calls without a run span; the prompt itself.
 // Seen in: frameworks whose agents are started with a task in place of a message.
 func taskInArguments(in *inputFacts) string {
-	if in.root == nil {
-		return ""
-	}
-	return taskIn(in.root.obs.InputData.Value, in.prompt, taskNames, maxEnvelopes)
+	return taskIn(in.run.InputData.Value, in.prompt, taskNames, maxEnvelopes)
 }
 
 // taskInResult is the task in what came out of the run span, under a name that means nothing else.
 func taskInResult(in *inputFacts) string {
-	if in.root == nil {
-		return ""
-	}
-	return taskIn(in.root.obs.OutputData.Value, in.prompt, taskNames[:taskOnly], maxEnvelopes)
+	return taskIn(in.run.OutputData.Value, in.prompt, taskNames[:taskOnly], maxEnvelopes)
 }
 
 // taskKept is what the user said before the first answer of the conversation that the run span kept, or the task in it.
 func taskKept(in *inputFacts) string {
 	prompt, _ := lastUser(in.kept)
-	if prompt == "" {
-		return ""
-	}
-	if task := taskIn(in.root.obs.InputData.Value, prompt, taskNames, maxEnvelopes); task != "" {
-		return task
-	}
-	return prompt
+	return cmp.Or(taskIn(in.run.InputData.Value, prompt, taskNames, maxEnvelopes), prompt)
 }
 
 // loneTask is the task with which a framework began a run, where at most it is known that a model was asked.
@@ -61,10 +50,10 @@ func taskKept(in *inputFacts) string {
 // Refuses: several tasks; a template.
 // Seen in: a crew of CrewAI whose model refused, under an instrumentation of CrewAI alone.
 func loneTask(in *inputFacts) string {
-	if in.root == nil || !in.untold {
+	if !in.untold {
 		return ""
 	}
-	return onlyTask(in.root.obs.InputData.Value)
+	return onlyTask(in.run.InputData.Value)
 }
 
 // onlyTask is what the only task of a list says is to be done.

@@ -6,7 +6,6 @@ package reconstruct
 import (
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -34,10 +33,7 @@ var userMessageElse = []resolver[*inputFacts]{
 
 // saidToRunSpan is the run's own record of its input.
 func saidToRunSpan(in *inputFacts, was claim) claim {
-	if in.root == nil {
-		return was
-	}
-	text, label := lastUserOf(in.root.obs.Input)
+	text, label := lastUserOf(in.run.Input)
 	if label == tape.Truncated {
 		was.beginning = true
 		return was
@@ -49,7 +45,7 @@ func saidToRunSpan(in *inputFacts, was claim) claim {
 // asSent is the record of the run span in the words of the request, where it is known how the two belong together.
 func asSent(in *inputFacts, recorded string) string {
 	switch {
-	case in.root != nil && in.damage == "" && isWhole(in.root.obs.InputData, in.prompt):
+	case in.damage == "" && isWhole(in.run.InputData, in.prompt):
 		return in.prompt // an object of the user's that looks like a message
 	case in.first == nil || in.list != "" && in.list != tape.Truncated:
 		return recorded
@@ -94,8 +90,8 @@ func askedAbove(in *inputFacts) (asked string) {
 	if in.first == nil || len(afterSystem(in.sent)) > 0 {
 		return ""
 	}
-	for n := range above(in.first, in.root) {
-		if text, label := lastUserOf(n.obs.Input); n.obs.Class == genai.Agent && label == "" && text != "" {
+	for n := range in.first.above(in.isRoot) {
+		if text, label := lastUserOf(n.obs.Input); isAgent(n) && label == "" && text != "" {
 			asked = text
 		}
 	}
@@ -112,10 +108,10 @@ func preparedFirst(in *inputFacts) string {
 
 // startedWith is what an agent was started with where that was no message.
 func startedWith(in *inputFacts) string {
-	if in.root == nil || in.root.obs.WeakAgent {
+	if in.run.WeakAgent {
 		return ""
 	}
-	return given(in.root.obs.InputData)
+	return given(in.run.InputData)
 }
 
 // askedOfFunction is the text that the function around the run was called with.
@@ -155,8 +151,8 @@ func taskAbove(in *inputFacts) string {
 	if in.root == nil || in.first == nil {
 		return ""
 	}
-	for n := range above(in.first, in.root) {
-		if text := strings.TrimSpace(lastUserText(n.obs.Input)); n.obs.Class == genai.Agent && isTaskIn(text, in.prompt) {
+	for n := range in.first.above(in.isRoot) {
+		if text := strings.TrimSpace(lastUserText(n.obs.Input)); isAgent(n) && isTaskIn(text, in.prompt) {
 			return text
 		}
 	}
