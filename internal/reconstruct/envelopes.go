@@ -445,6 +445,14 @@ func (w wrappable) suspectAlike(calls []*call) {
 	}
 }
 
+// opened is the value of a text that is JSON, and a value that is no text itself.
+func opened(v exactjson.Value) exactjson.Value {
+	if v.Kind() == exactjson.String {
+		v, _ = decoded(v)
+	}
+	return v
+}
+
 // sole returns the member of an object that has one, also of one that is JSON text.
 func sole(v exactjson.Value) (name string, inner exactjson.Value, ok bool) {
 	if v.Kind() == exactjson.String {

@@ -91,12 +91,6 @@ func (b *builder) answeredAround() string {
 	return ""
 }
 
-// returnedAround reports that the function around the run was asked something and did not fail.
-func (b *builder) returnedAround() bool {
-	n := b.fragment.functionAround()
-	return n != nil && questionTo(n) != "" && !n.obs.Failed && !n.obs.StatusError && n.end > n.start
-}
-
 // tellsTool gives a tool call of which the instrumentation recorded no content what the program wrote of the function that it runs: a span right inside that of the call, with its name.
 func (t *call) tellsTool(n *node) {
 	o := t.obs

@@ -1,0 +1,48 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// afterHistory is the prompt of the model where the run span recorded an earlier turn, or the conversation as one text.
+//
+// Needs: a request with an answer that asks for nothing.
+// Refuses: any other record: it is better than a prompt, which may hold words of the framework.
+// Seen in: programs that give an agent the history of a chat.
+func (in *inputFacts) afterHistory(recorded string) string {
+	if !slices.ContainsFunc(in.sent, isAnswer) {
+		return recorded
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	recorded = strings.TrimSpace(recorded)
+	var all []string
+	earlier, answered := false, false // the record is a user message, and the model has answered it since
+	for _, m := range in.sent {
+		text := partsText(m.parts)
+		switch m.tape.Role {
+		case tape.RoleUser:
+			earlier = earlier || strings.TrimSpace(text) == recorded
+		case tape.RoleAssistant:
+			answered = answered || earlier && isAnswer(m)
+		case tape.RoleSystem:
+			continue
+		}
+		all = append(all, text)
+	}
+	if answered || words(strings.Join(all, " ")) == words(recorded) {
+		return in.prompt
+	}
+	return recorded
+}
+
+// isAnswer reports a message in which the model said something and asked for nothing.
+func isAnswer(m *message) bool {
+	return m.tape.Role == tape.RoleAssistant && partsText(m.parts) != "" && !decode.HasCallParts(m.parts)
+}
