@@ -10,30 +10,37 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// handoffs ties hand-off spans to the calls that asked for them.
+// handoffs takes the spans of hand-offs from the tool calls, but for those that a response asked for.
+//
+// Needs: an open request, not begun after the hand-off, to transfer to any agent or under the name of this one.
+// Refuses: nothing; a span without such a request is no call, and names an agent that took over all the same.
+// Seen in: the Agents SDK of OpenAI.
 func (c *collector) handoffs() []*call {
 	var handoffs []*call
 	kept := c.tools[:0:0]
 	for _, t := range c.tools {
-		if !t.obs.Handoff {
-			kept = append(kept, t)
-			continue
+		if t.obs.Handoff {
+			handoffs = append(handoffs, t)
+			target := handoffTarget(t.obs.Name)
+			a := c.latestTurn(t, turnsBefore[len(turnsBefore)-1], func(a *asked) bool {
+				return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
+			})
+			if a == nil {
+				continue
+			}
+			t.pairWith(a)
 		}
-		target := handoffTarget(t.obs.Name)
-		a := c.latestTurn(t, turnsBefore[len(turnsBefore)-1], func(_ *call, a *asked) bool {
-			return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
-		})
-		if a != nil {
-			t.by, a.tool = a, t
-			kept = append(kept, t)
-		}
-		handoffs = append(handoffs, t)
+		kept = append(kept, t)
 	}
 	c.tools = kept
 	return handoffs
 }
 
-// delegations ties agents that run after a hand-off to it.
+// delegations ties the agents of the run to the calls that handed over to them, or ran them.
+//
+// Needs: a call without a span that has the name of the agent, see unseen, or an earlier hand-off to the agent.
+// Refuses: an agent that is tied already; a hand-off that the agent made itself.
+// Seen in: the Agents SDK of OpenAI, ADK.
 func (c *collector) delegations(handoffs []*call) {
 	for _, t := range c.tools {
 		if !t.obs.Handoff && transferTarget(t) != "" {
@@ -45,31 +52,35 @@ func (c *collector) delegations(handoffs []*call) {
 		if agent.via != nil || agentName(agent) == "" {
 			continue
 		}
-		if t := c.unseen(agent); t != nil && c.goesOn(agent, t) {
+		t := c.unseen(agent)
+		switch {
+		case t == nil:
+			agent.comesAfter(handoffs)
+		case c.goesOn(agent, t):
 			agent.via, agent.relation = t, tape.RelationHandoff
-			continue
-		} else if t != nil {
+		default:
 			agent.via, t.holds = t, agent
 			t.start, t.end = min(t.start, agent.start), max(t.end, agent.end)
-			continue
-		}
-		var last *call
-		for _, h := range handoffs {
-			if h.start <= agent.start+clockSlack && transferTarget(h) == normalName(agentName(agent)) && !within(h, agent) {
-				last = h
-			}
-		}
-		if last != nil {
-			agent.relation = tape.RelationHandoff
-			if last.by != nil || !last.obs.Handoff {
-				agent.via = last
-			}
 		}
 	}
 }
 
-// unseen finds the call that no span reports of a tool with the name of an agent, which the response asked for that came last before the agent. The
-// span of the model call may go on until the agent has answered.
+// comesAfter ties an agent to the last hand-off to it. One that nothing asked for is no call, and ties by name alone.
+func (t *call) comesAfter(handoffs []*call) {
+	for _, h := range slices.Backward(handoffs) {
+		if h.start > t.start+clockSlack || transferTarget(h) != normalName(agentName(t)) || within(h, t) {
+			continue
+		}
+		t.relation = tape.RelationHandoff
+		if h.by != nil || !h.obs.Handoff {
+			t.via = h
+		}
+		return
+	}
+}
+
+// unseen finds the call without a span that has the name of an agent, in the last response before the agent. The span
+// of the model call may go on until the agent has answered.
 func (c *collector) unseen(agent *call) *call {
 	for _, m := range slices.Backward(c.models) {
 		if m.start > agent.start+rounding || m.end > agent.start+rounding && m.end < agent.end || m.agent != agent.agent {
@@ -85,24 +96,11 @@ func (c *collector) unseen(agent *call) *call {
 	return nil
 }
 
-// goesOn reports that an agent was told the conversation with the call in it, and what the call returned, as one is that takes over. One that is a tool begins with what it was asked.
+// goesOn reports that an agent was told the conversation with a call in it and what that returned, as one is that
+// takes over. One that is a tool begins with what it was asked.
 func (c *collector) goesOn(agent, t *call) bool {
-	for _, m := range c.models {
-		if m.agent == agent {
-			return showsResult(m.obs.Request, t.by.part.ID)
-		}
-	}
-	return false
-}
-
-// within reports that a call was made by the agent, or by one inside it.
-func within(k, agent *call) bool {
-	for a := k.agent; a != nil; a = a.agent {
-		if a == agent {
-			return true
-		}
-	}
-	return false
+	i := slices.IndexFunc(c.models, func(m *call) bool { return m.agent == agent })
+	return i >= 0 && showsResult(c.models[i].obs.Request, t.by.part.ID)
 }
 
 // transferTarget names the agent that a call hands over to: by its own name, or by an argument.
@@ -121,6 +119,7 @@ func transferTarget(t *call) string {
 	return normalName(args.First("agent_name", "agentName", "agent").Str())
 }
 
+// handoffTarget is the name of the agent in the name of a hand-off, or the whole name.
 func handoffTarget(name string) string {
 	for _, p := range []string{"handoff to ", "handoff_to_", "transfer_to_"} {
 		if rest, ok := strings.CutPrefix(name, p); ok {
@@ -130,11 +129,7 @@ func handoffTarget(name string) string {
 	return normalName(name)
 }
 
-func normalName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '-' {
-			return '_'
-		}
-		return r
-	}, strings.ToLower(name))
-}
+// normalName is a name in lower case, with one separator.
+func normalName(name string) string { return separators.Replace(strings.ToLower(name)) }
+
+var separators = strings.NewReplacer(" ", "_", "-", "_")

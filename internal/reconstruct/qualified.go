@@ -5,23 +5,24 @@ package reconstruct
 
 import "strings"
 
-// shortenNames gives the calls of functions that a decorator named with where they stand in the program (shop.tools.look, Shop::look) the name under which a model
-// knows them. The conversation has to know the last name, and not the whole one; two functions of one name that both ran under other paths stay as they are.
-func (c *collector) shortenNames(known map[string]bool) {
+// shortenNames gives calls of functions under a path in the program (shop.tools.look, Shop::look) the name by which a
+// model knows them.
+//
+// Needs: a last name that the conversation knows.
+// Refuses: a whole name that the conversation knows; two functions of one last name that both ran.
+// Seen in: decorators that name a function with where it stands.
+func (p *pairing) shortenNames() {
 	paths := map[string]string{} // last name → the path before it; "" where several stand before it
-	for _, t := range c.tools {
-		if path, name := unqualified(t.obs.Name); name != "" && known[name] && !known[t.obs.Name] {
+	for _, t := range p.tools {
+		if path, name := p.unqualified(t); name != "" {
 			if before, seen := paths[name]; seen && before != path {
 				path = ""
 			}
 			paths[name] = path
 		}
 	}
-	if len(paths) == 0 {
-		return
-	}
-	for _, t := range c.tools {
-		if path, name := unqualified(t.obs.Name); name != "" && !known[t.obs.Name] && path != "" && paths[name] == path {
+	for _, t := range p.tools {
+		if _, name := p.unqualified(t); paths[name] != "" {
 			o := *t.obs
 			o.Name = name
 			t.obs = &o
@@ -29,16 +30,18 @@ func (c *collector) shortenNames(known map[string]bool) {
 	}
 }
 
-// unqualified divides a name of a program into the path and the last name, both "" where it has no path. A sentence has none.
-func unqualified(name string) (path, last string) {
-	if strings.ContainsAny(name, " /()") {
+// unqualified divides the name of a function into the path and the last name, both "" unless the last name is all that
+// the conversation knows of it. A sentence has no path.
+func (p *pairing) unqualified(t *call) (path, last string) {
+	name := t.obs.Name
+	if p.known[name] || strings.ContainsAny(name, " /()") {
 		return "", ""
 	}
 	at, next := strings.LastIndexByte(name, '.'), 1
 	if colons := strings.LastIndex(name, "::"); colons > at {
 		at, next = colons, 2
 	}
-	if at <= 0 || at+next >= len(name) {
+	if at <= 0 || at+next >= len(name) || !p.known[name[at+next:]] {
 		return "", ""
 	}
 	return name[:at], name[at+next:]

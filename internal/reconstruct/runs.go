@@ -115,10 +115,6 @@ func asksAgent(n *node) bool {
 	return first != nil && len(first.obs.Request) > 0 && (asked == "" || lastUserText(first.obs.Request) == asked)
 }
 
-func isCall(n *node) bool {
-	return n.obs.Class == genai.Model || n.obs.Class == genai.Tool || n.obs.Class == genai.Retrieval
-}
-
 // descendWrappers steps from a wrapper without content of its own to the only agent inside it.
 func descendWrappers(n *node) *node {
 	for isBare(n) {
@@ -325,14 +321,6 @@ func (f *fragment) modelSpans() []*node {
 	slices.SortFunc(models, compareNodes)
 	return models
 }
-
-// siblings is what spans have in common that name the same parent, whether it came or not.
-type siblings struct {
-	up     *node
-	parent pcommon.SpanID
-}
-
-func siblingsOf(n *node) siblings { return siblings{n.up, n.parent} }
 
 // around reports that a fragment lies in the time of this one and speaks of nothing else than it does.
 func (f *fragment) around(inner *fragment) bool {

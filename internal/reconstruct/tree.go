@@ -394,13 +394,6 @@ func canEnclose(c, n *node) bool {
 	}
 }
 
-func rootOf(n *node) *node {
-	for n.up != nil {
-		n = n.up
-	}
-	return n
-}
-
 // height is how many nodes stand above n.
 func (n *node) height() int {
 	h := 0
@@ -410,16 +403,6 @@ func (n *node) height() int {
 	return h
 }
 
-// below reports whether n hangs below m.
-func below(n, m *node) bool {
-	for n = n.up; n != nil; n = n.up {
-		if n == m {
-			return true
-		}
-	}
-	return false
-}
-
 func common(a, b *node) *node {
 	for ; a != nil; a = a.up {
 		if a == b || below(b, a) {
@@ -427,26 +410,4 @@ func common(a, b *node) *node {
 		}
 	}
 	return nil
-}
-
-func holdsAgent(n *node) bool {
-	if n.obs.Class == genai.Agent {
-		return true
-	}
-	for _, k := range n.kids {
-		if holdsAgent(k) {
-			return true
-		}
-	}
-	return false
-}
-
-// walk visits n and everything below it, parents first.
-func walk(n *node, visit func(*node) (descend bool)) {
-	if !visit(n) {
-		return
-	}
-	for _, k := range n.kids {
-		walk(k, visit)
-	}
 }

@@ -1,0 +1,23 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+// byArguments pairs a call with the request of its name and arguments.
+//
+// Needs: recorded arguments.
+// Refuses: ids that say that the two are different calls.
+// Seen in: tools whose spans have no ids (ADK, smolagents, LlamaIndex), and no result that was shown.
+func (p *pairing) byArguments(t *call, a *asked) bool {
+	return p.isNamed(t, a) && t.obs.Args.Present() && sameArgs(t, a)
+}
+
+// byArgumentsAlone pairs a call with the request of its arguments, where the span holds a display name or the name of
+// a class in place of that of the tool.
+//
+// Needs: arguments that are not empty.
+// Refuses: a name that the conversation knows; ids that say that the two are different calls.
+// Seen in: CrewAI under OpenInference, LangChain under Traceloop.
+func (p *pairing) byArgumentsAlone(t *call, a *asked) bool {
+	return !p.known[nameOf(t)] && p.mayDiffer(t, a) && a.part.Args.Len() > 0 && sameArgs(t, a)
+}
