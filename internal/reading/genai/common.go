@@ -54,7 +54,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch s.Span.Status().Code() {
 	case ptrace.StatusCodeError:
-		o.StatusError = !o.LentStatus
+		o.StatusError = !o.Quirks.Has(dialect.LendsStatus)
 	case ptrace.StatusCodeUnset:
 		o.StatusError = answersNothing(o) && threw(s) || endsThrowing(s, o)
 	case ptrace.StatusCodeOk: // which SDKs do not take back: a client may have set it on the span of the program around it (LiteLLM)

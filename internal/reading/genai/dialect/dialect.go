@@ -48,8 +48,10 @@ type Dialect struct {
 	Rooted bool
 	// Rootless tells items of a version that writes no run span, where others do.
 	Rootless func(s *Source) bool
-	// SystemApart are scopes of instrumentations that record messages without the instructions, or some of them.
-	SystemApart []string
+	// ScopeQuirks returns the quirks of a scope, whichever dialect reads its spans (nil: none has any).
+	ScopeQuirks func(scope string) Quirks
+	// Hooks put right what producers with a quirk write.
+	Hooks []Hook
 	// Encoded says that every tool result is JSON text and is decoded exactly once.
 	Encoded bool
 	// Switch is the setting that turns the capture of content on, in words. Settings are the variables of the environment in it; what else it names is set in
