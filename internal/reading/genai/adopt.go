@@ -12,9 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// adoptIDs finds the spans of tool calls whose records have other call ids: the instrumentation of the spans numbers
-// calls in its own way. A record names the span of its tool; or there are as many calls in records as in spans, and
-// each record has the name of its span and was written when that ended.
+// adoptIDs finds the spans of tool calls whose records have other call ids: the instrumentation of the spans
+// numbers calls in its own way. A record names the span of its tool; or there are as many calls in records as
+// in spans, and each record has the name of its span and was written when that ended.
 func (r *arrangement) adoptIDs() {
 	ids, records := r.recordedCalls()
 	if len(ids) == 0 {
@@ -43,7 +43,8 @@ func (r *arrangement) adoptIDs() {
 	}
 }
 
-// recordedCalls returns the ids of the tool calls that stand in records alone, in order of time, with their records.
+// recordedCalls returns the ids of the tool calls that stand in records alone, in order of time, with their
+// records.
 func (r *arrangement) recordedCalls() (ids []string, records map[string]*dialect.Source) {
 	records = map[string]*dialect.Source{}
 	for _, l := range r.logs {
@@ -72,8 +73,8 @@ func (r *arrangement) keepOutermost(views map[*dialect.Source]*spanView) {
 	}
 }
 
-// byEnd pairs recorded calls with spans in the order in which these ended. It returns nil where a record was not
-// written when its span ended, or names another tool.
+// byEnd pairs recorded calls with spans in the order in which these ended. It returns nil where a record was
+// not written when its span ended, or names another tool.
 func byEnd(ids []string, records map[string]*dialect.Source, views map[*dialect.Source]*spanView) map[string]*spanView {
 	ended := slices.SortedFunc(maps.Values(views), func(a, b *spanView) int {
 		x, y := a.source.Span.SpanID(), b.source.Span.SpanID()

@@ -16,14 +16,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/generic"
 )
 
-// logSlack is how far a record may lie outside the span it speaks of. The clocks of both are rounded to milliseconds,
-// and a record is written a moment after the fact.
+// logSlack is how far a record may lie outside the span it speaks of. The clocks of both are rounded to
+// milliseconds, and a record is written a moment after the fact.
 const logSlack = uint64(50 * time.Millisecond)
 
-// Arrange assigns the log records of one trace to spans (Source.Logs, in time order). A record goes to the span that
-// it names, else by call id, request id or time. The records of a call or run without a span become a source of their
-// own (alone), below the run that they belong to. rest are the records that belong to no call or run. Spans and logs
-// must be in order of time.
+// Arrange assigns the log records of one trace to spans (Source.Logs, in time order). A record goes to the
+// span that it names, else by call id, request id or time. The records of a call or run without a span become
+// a source of their own (alone), below the run that they belong to. rest are the records that belong to no
+// call or run. Spans and logs must be in order of time.
 func Arrange(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	logs = slices.Clone(logs)
 	slices.SortStableFunc(logs, dialect.CompareLogs)
@@ -67,7 +67,8 @@ type arrangement struct {
 	spans []*dialect.Source
 	byID  map[pcommon.SpanID]*dialect.Source
 
-	// What records may speak of, read when first needed: tools by call id, model calls and outermost runs by start.
+	// What records may speak of, read when first needed: tools by call id, model calls and outermost runs by
+	// start.
 	read   bool
 	tools  map[string]*spanView
 	ran    []*spanView // tools by start, with an id or without
@@ -100,8 +101,8 @@ type spanView struct {
 	start, end uint64
 }
 
-// additions hands the spans that only add to a call to that call. This is the call above them or, with some dialects,
-// the last call beside them that they fit.
+// additions hands the spans that only add to a call to that call. This is the call above them or, with some
+// dialects, the last call beside them that they fit.
 func (r *arrangement) additions() {
 	for i, s := range r.spans {
 		d := adding(s)
@@ -249,8 +250,8 @@ func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.S
 	return nil
 }
 
-// meansNamed reports that a record of an unknown producer speaks of the span that it names. A record that somebody
-// writes by hand names the span that it stands in.
+// meansNamed reports that a record of an unknown producer speaks of the span that it names. A record that
+// somebody writes by hand names the span that it stands in.
 func (r *arrangement) meansNamed(named, l *dialect.Source, role dialect.LogRole) bool {
 	class := r.classOf(named)
 	switch {
@@ -264,8 +265,8 @@ func (r *arrangement) meansNamed(named, l *dialect.Source, role dialect.LogRole)
 	return false
 }
 
-// toolOf finds the span of the tool call that a record speaks of. A record without a call id may name a span right
-// above tool spans, and speak of whichever of these.
+// toolOf finds the span of the tool call that a record speaks of. A record without a call id may name a span
+// right above tool spans, and speak of whichever of these.
 func (r *arrangement) toolOf(named, l *dialect.Source, role dialect.LogRole) *dialect.Source {
 	if v := r.tools[role.CallID]; v != nil {
 		return v.source
@@ -282,14 +283,15 @@ func (r *arrangement) toolOf(named, l *dialect.Source, role dialect.LogRole) *di
 	return nil
 }
 
-// reports says that a record of a tool speaks of the call whose span it names: both name the same tool, and the span
-// names no other call.
+// reports says that a record of a tool speaks of the call whose span it names: both name the same tool, and
+// the span names no other call.
 func (r *arrangement) reports(named, l *dialect.Source) bool {
 	call, told := readBare(named), readRecord(l)
 	return call.Name == told.Name && (call.CallID == "" || told.CallID == "" || call.CallID == told.CallID)
 }
 
-// onlyOne says that one record alone of such a name names the span. A span that several name is around their calls.
+// onlyOne says that one record alone of such a name names the span. A span that several name is around their
+// calls.
 func (r *arrangement) onlyOne(named, l *dialect.Source) bool {
 	if r.named == nil {
 		r.named = map[recordName]int{}
@@ -337,8 +339,8 @@ func (r *arrangement) modelAt(at uint64, role dialect.LogRole) *dialect.Source {
 	return best.source
 }
 
-// toolAt finds the only tool span that has the name of the record, ran at its moment and holds no result. The record
-// names the span of somebody else.
+// toolAt finds the only tool span that has the name of the record, ran at its moment and holds no result. The
+// record names the span of somebody else.
 func (r *arrangement) toolAt(l *dialect.Source) *dialect.Source {
 	name := readRecord(l).Name
 	var found *dialect.Source

@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// readCommon reads what all dialects share: failures, the identity of users and conversations, and what carriers
-// write onto the spans of others.
+// readCommon reads what all dialects share: failures, the identity of users and conversations, and what
+// carriers write onto the spans of others.
 func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	readFailure(s, o)
@@ -40,7 +40,8 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 func settleTool(s *dialect.Source, o *dialect.Observation) {
 	if decode.RepeatsResults(o.Result.Value) {
 		o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
-		o.OutputData, o.Result = o.Result, decode.Content{} // one of the results may have been written nowhere else
+		// one of the results may have been written nowhere else
+		o.OutputData, o.Result = o.Result, decode.Content{}
 	}
 	if o.Name == s.Span.Name() {
 		o.Name = decode.ToolOfSpan(o.Name) // words of the producer stand before it
@@ -64,7 +65,8 @@ func settleModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation)
 	}
 }
 
-// settleAgent reads the model and the task of an agent. OpenLIT names the model that answered twice for a graph.
+// settleAgent reads the model and the task of an agent. OpenLIT names the model that answered twice for a
+// graph.
 func settleAgent(a decode.Attributes, o *dialect.Observation) {
 	asked := decode.ModelName(a.Text("gen_ai.request.model"))
 	if (asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked)) && !generic.NamesResponse(a, asked) {
@@ -73,9 +75,9 @@ func settleAgent(a decode.Attributes, o *dialect.Observation) {
 	openTask(a, o)
 }
 
-// openTask opens what an agent was handed where an attribute of its span tells the task in it: "Task: …" beside
-// acme.task.description, with more words of the framework after it (CrewAI under LoongSuite's package). Of several
-// such keys all tell the task: one word stands before it.
+// openTask opens what an agent was handed where an attribute of its span tells the task in it: "Task: …"
+// beside acme.task.description, with more words of the framework after it (CrewAI under LoongSuite's
+// package). Of several such keys all tell the task: one word stands before it.
 func openTask(a decode.Attributes, o *dialect.Observation) {
 	if len(o.Input) != 1 || o.Input[0].Role != tape.RoleUser || len(o.Input[0].Parts) == 0 || o.Input[0].Parts[0].Type != tape.PartText || o.Input[0].Parts[0].Label != "" {
 		return
@@ -93,8 +95,8 @@ func openTask(a decode.Attributes, o *dialect.Observation) {
 	}
 }
 
-// readAskedModel takes the model that was asked for from the parameters of the request. Some packages write the model
-// that answered over it: the same name, with a version behind.
+// readAskedModel takes the model that was asked for from the parameters of the request. Some packages write
+// the model that answered over it: the same name, with a version behind.
 func readAskedModel(a decode.Attributes, o *dialect.Observation) {
 	params, ok := decode.Structure(a.JSON("gen_ai.request.parameters", "llm.invocation_parameters"))
 	if !ok {
@@ -106,9 +108,9 @@ func readAskedModel(a decode.Attributes, o *dialect.Observation) {
 	}
 }
 
-// readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers write
-// these under their prefixes, or as one JSON text. They write the model that answered where the model that was asked
-// for should stand.
+// readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers
+// write these under their prefixes, or as one JSON text. They write the model that answered where the model
+// that was asked for should stand.
 func readLangChain(a decode.Attributes, o *dialect.Observation) {
 	for key, v := range a.All() {
 		if strings.HasSuffix(key, "metadata") && strings.Contains(v.Str(), `"ls_`) {
@@ -136,7 +138,8 @@ func readLangChain(a decode.Attributes, o *dialect.Observation) {
 }
 
 // readEnvironment keeps the environment variables that a resource names (process.environment_variable.<key>).
-// Producers record them on demand only. They stay on the tape; a snapshot of it holds those alone that were allowed.
+// Producers record them on demand only. They stay on the tape; a snapshot of it holds those alone that were
+// allowed.
 func readEnvironment(resource pcommon.Map, o *dialect.Observation) {
 	const namespace = "process."
 	for key, v := range resource.All() {

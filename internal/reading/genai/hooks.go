@@ -32,7 +32,7 @@ func quirksOf(s *dialect.Source) dialect.Quirks {
 		quirks |= of(s.ScopeName)
 	}
 	if d := dialectsOf(s); len(d) > 0 && d[len(d)-1] == generic.Unknown {
-		quirks |= dialect.RoundsIntegers // nobody knows in which language the producer runs: JavaScript rounds
+		quirks |= dialect.RoundsIntegers // the producer may run in JavaScript, which rounds
 	}
 	return quirks
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // languageQuirks are those of whatever runs in a language. Frameworks in Go hand a tool its arguments as
-// map[string]any and write its result from one: every number there is a double (ADK, Genkit). Few integers are
-// written as doubles print, so a program that keeps its integers is told apart by them.
+// map[string]any and write its result from one: every number there is a double (ADK, Genkit). Few integers
+// are written as doubles print, so a program that keeps its integers is told apart by them.
 var languageQuirks = map[string]dialect.Quirks{"go": dialect.RoundsIntegers | dialect.NamesEmpty}
 
 var languageHooks = []dialect.Hook{{Quirk: dialect.NamesEmpty, Run: readEmpty}}
@@ -43,10 +43,11 @@ func holdsEmpty(record ptrace.Span) bool {
 	return false
 }
 
-// asSet returns the item with the attributes that the program set, or the item itself where its SDK writes these:
+// asSet returns the item with the attributes that the program set, or the item itself where its SDK writes
+// these:
 //
-//   - Java: the exporter leaves out a text of no length and keeps its key. The API has no null, so the value is a
-//     text. Elsewhere a key without a value may be null (JavaScript), and stays null.
+//   - Java: the exporter leaves out a text of no length and keeps its key. The API has no null, so the value
+//     is a text. Elsewhere a key without a value may be null (JavaScript), and stays null.
 //   - Rust: an attribute that was set twice is written twice. The last value counts.
 func asSet(s *dialect.Source) *dialect.Source {
 	language := languageOf(s)

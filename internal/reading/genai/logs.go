@@ -21,8 +21,9 @@ var eventNames []func(scope, recorded string) string
 // logIndex answers which dialect a log event speaks for.
 var logIndex = map[string]*dialect.Dialect{}
 
-// EventName returns the name under which the dialects know a log event. Some producers write it without their prefix,
-// some as an attribute, loggers of structured records as a field. Rust's tracing writes the source location instead.
+// EventName returns the name under which the dialects know a log event. Some producers write it without their
+// prefix, some as an attribute, loggers of structured records as a field. Rust's tracing writes the source
+// location instead.
 func EventName(scope, recorded string, m pcommon.Map, body pcommon.Value) string {
 	a := decode.Attributes(m)
 	if strings.HasPrefix(recorded, "event ") {
@@ -38,9 +39,9 @@ func EventName(scope, recorded string, m pcommon.Map, body pcommon.Value) string
 	return recorded
 }
 
-// IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and its
-// attributes. A record that says neither is evidence if it names a span and its body is certainly a call of a model
-// or a tool.
+// IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and
+// its attributes. A record that says neither is evidence if it names a span and its body is certainly a call
+// of a model or a tool.
 func IsEvidenceLog(eventName string, record plog.LogRecord) bool {
 	m := record.Attributes()
 	if d := logDialect(eventName, m); d != nil {
@@ -57,8 +58,8 @@ func IsEvidenceLog(eventName string, record plog.LogRecord) bool {
 	return logDialect(eventName, alone) != nil
 }
 
-// LogRunID returns the id of the run that a log record belongs to, or "" where the record holds none. The id separates
-// runs without a trace id.
+// LogRunID returns the id of the run that a log record belongs to, or "" where the record holds none. The id
+// separates runs without a trace id.
 func LogRunID(eventName string, m pcommon.Map) string {
 	a := decode.Attributes(m)
 	role := dialect.LogRole{Conversation: a.Text(conversationKeys...)}
@@ -82,8 +83,8 @@ func ownerOfEvent(eventName string) *dialect.Dialect {
 	return nil
 }
 
-// logDialect returns the dialect of an event. An event of a producer that nobody knows is that of the dialect that
-// goes by shape.
+// logDialect returns the dialect of an event. An event of a producer that nobody knows is that of the dialect
+// that goes by shape.
 func logDialect(eventName string, m pcommon.Map) *dialect.Dialect {
 	if d := ownerOfEvent(eventName); d != nil {
 		return d
@@ -94,8 +95,8 @@ func logDialect(eventName string, m pcommon.Map) *dialect.Dialect {
 	return generic.Unknown
 }
 
-// roleOfLog returns the role of a record that travels as a span. Events of a model call whose span never came have
-// one as well.
+// roleOfLog returns the role of a record that travels as a span. Events of a model call whose span never came
+// have one as well.
 func roleOfLog(record ptrace.Span) dialect.LogRole {
 	a := decode.Attributes(record.Attributes())
 	if d := logDialect(record.Name(), record.Attributes()); d != nil {

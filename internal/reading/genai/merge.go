@@ -19,10 +19,10 @@ func Merge(outer, inner *dialect.Observation) *dialect.Observation {
 	return &o
 }
 
-// MergeModel joins two reports of the same model call. Ids, usage and finish reasons of the inner one come first, all
-// other fields of the outer one. The model that was asked for is that of the inner one where the two name different
-// models and the answer came from that model: an outer report may name a default where it knows none (OpenLIT's
-// gpt-3.5-turbo around calls of LangChain).
+// MergeModel joins two reports of the same model call. Ids, usage and finish reasons of the inner one come
+// first, all other fields of the outer one. The model that was asked for is that of the inner one where the
+// two name different models and the answer came from that model: an outer report may name a default where it
+// knows none (OpenLIT's gpt-3.5-turbo around calls of LangChain).
 func MergeModel(outer, inner *dialect.Observation) *dialect.Observation {
 	o := *outer
 	if inner.ResponseID != "" {
@@ -47,8 +47,8 @@ func MergeModel(outer, inner *dialect.Observation) *dialect.Observation {
 	return &o
 }
 
-// dated reports that a model that answered is the one that was asked for, or one of its dates: gpt-4o-mini-2024-07-18
-// for gpt-4o-mini. gpt-4o is another one.
+// dated reports that a model that answered is the one that was asked for, or one of its dates:
+// gpt-4o-mini-2024-07-18 for gpt-4o-mini. gpt-4o is another one.
 func dated(answered, asked string) bool {
 	rest, ok := strings.CutPrefix(answered, asked)
 	return ok && asked != "" && strings.Trim(rest, "-0123456789") == ""
@@ -64,9 +64,9 @@ func takeFuller(o, later *dialect.Observation) {
 	}
 }
 
-// takeWhole takes the conversation of a model call from a later dialect, where an earlier one left out what tools
-// returned. Request and answer go together, for the ids of calls may be others. Instructions that the earlier dialect
-// alone holds stay before them.
+// takeWhole takes the conversation of a model call from a later dialect, where an earlier one left out what
+// tools returned. Request and answer go together, for the ids of calls may be others. Instructions that the
+// earlier dialect alone holds stay before them.
 func takeWhole(o, whole *dialect.Observation) {
 	request := whole.Request
 	if len(request) == 0 || request[0].Role != tape.RoleSystem {
@@ -80,8 +80,8 @@ func takeWhole(o, whole *dialect.Observation) {
 	o.Response, o.ResponseLabel = whole.Response, whole.ResponseLabel
 }
 
-// saysMore reports an answer with the calls of another record of it, and with a text that the other record leaves out
-// (Koog's adapter for Langfuse).
+// saysMore reports an answer with the calls of another record of it, and with a text that the other record
+// leaves out (Koog's adapter for Langfuse).
 func saysMore(whole, part []decode.Message) bool {
 	if len(whole) != 1 || len(part) != 1 || count(whole, tape.PartText) == 0 || len(whole[0].Parts) <= len(part[0].Parts) {
 		return false
@@ -98,9 +98,10 @@ func saysMore(whole, part []decode.Message) bool {
 	return len(calls) > 0 && len(calls) == len(part[0].Parts) && calls[0] != "" && slices.Equal(calls, ids(whole[0]))
 }
 
-// showsMore reports messages with more results of tools than others have, each of a call that they show as well.
-// Where new messages alone were sent, neither shows a call. The results have ids of their own then, and those of the
-// others are among them: one message may have become one result (OpenInference's processor for Agent Framework).
+// showsMore reports messages with more results of tools than others have, each of a call that they show as
+// well. Where new messages alone were sent, neither shows a call. The results have ids of their own then, and
+// those of the others are among them: one message may have become one result (OpenInference's processor for
+// Agent Framework).
 func showsMore(messages, others []decode.Message) bool {
 	results := count(messages, tape.PartToolResult)
 	if results <= count(others, tape.PartToolResult) {
@@ -118,8 +119,9 @@ func showsMore(messages, others []decode.Message) bool {
 	return len(ids) == results && len(some) > 0 && !ids[""]
 }
 
-// NamesCalls reports messages that show each result with its call, where others show as many results and none of the
-// calls (Traceloop's package for OpenAI's Agents SDK around that for its client: of a message of calls, the role).
+// NamesCalls reports messages that show each result with its call, where others show as many results and none
+// of the calls (Traceloop's package for OpenAI's Agents SDK around that for its client: of a message of
+// calls, the role).
 func NamesCalls(messages, others []decode.Message) bool {
 	results := count(messages, tape.PartToolResult)
 	if results == 0 || count(others, tape.PartToolResult) != results || count(others, tape.PartToolCall) > 0 {

@@ -32,8 +32,8 @@ func Read(s *dialect.Source) *dialect.Observation {
 	return o
 }
 
-// readLoop reads the span of a loop with the model calls that stand on it as events. The calls tell what went in
-// and came out.
+// readLoop reads the span of a loop with the model calls that stand on it as events. The calls tell what went
+// in and came out.
 func readLoop(s *dialect.Source, calls []ptrace.Span) *dialect.Observation {
 	o := readLabelled(withoutExchanges(s), dialect.Agent)
 	o.Input, o.Output, o.InputData, o.OutputData = nil, nil, decode.Content{}, decode.Content{}
@@ -45,17 +45,17 @@ func readLoop(s *dialect.Source, calls []ptrace.Span) *dialect.Observation {
 	return o
 }
 
-// saysModel reports a span that says it is a model call. A package that hooks into the client of a provider writes
-// on the current span, which may be that of the agent (OpenInference with ADK 2.13).
+// saysModel reports a span that says it is a model call. A package that hooks into the client of a provider
+// writes on the current span, which may be that of the agent (OpenInference with ADK 2.13).
 func saysModel(s *dialect.Source) bool {
 	a := decode.Attributes(s.Span.Attributes())
 	return s.ScopeName != dialect.LogScope &&
 		(semconv.OperationClasses[a.Text("gen_ai.operation.name")] == dialect.Model || strings.EqualFold(a.Text("openinference.span.kind"), "llm"))
 }
 
-// readHeld reads the model call on the span of an agent, the last of several that were written over each other. It
-// returns nil where the request or the answer is not there whole. Keys with a number are left out: they may be rests
-// of earlier calls.
+// readHeld reads the model call on the span of an agent, the last of several that were written over each
+// other. It returns nil where the request or the answer is not there whole. Keys with a number are left out:
+// they may be rests of earlier calls.
 func readHeld(s *dialect.Source) *dialect.Observation {
 	last := *s
 	last.Dialects, last.Logs, last.Span = nil, nil, ptrace.NewSpan()
@@ -120,7 +120,8 @@ func readDialects(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	return o
 }
 
-// readPrimary reads an item by its primary dialect. It returns false where the dialect does not know the item.
+// readPrimary reads an item by its primary dialect. It returns false where the dialect does not know the
+// item.
 func readPrimary(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation, as dialect.Class) bool {
 	quirks := o.Quirks
 	if o.Class = as; as == dialect.Unclassified {
@@ -145,7 +146,8 @@ func namesContent(o *dialect.Observation) bool {
 // observations are empty ones, for what a further dialect reads until it has been taken over.
 var observations = sync.Pool{New: func() any { return new(dialect.Observation) }}
 
-// readFurther fills what is open with what a further dialect reads. The class of the item decides how it is read.
+// readFurther fills what is open with what a further dialect reads. The class of the item decides how it is
+// read.
 func readFurther(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation) {
 	next := observations.Get().(*dialect.Observation)
 	next.Lists = s.Lists
@@ -182,8 +184,8 @@ func readSettings(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-// readBodies reads a model call of which the bodies of its HTTP request alone were recorded. The span has to say
-// that it is one: the spans of an agent that speaks the API of a provider itself look alike.
+// readBodies reads a model call of which the bodies of its HTTP request alone were recorded. The span has to
+// say that it is one: the spans of an agent that speaks the API of a provider itself look alike.
 func readBodies(s *dialect.Source, o *dialect.Observation) {
 	if o.Class != dialect.Model || len(o.Request)+len(o.Response) > 0 || o.RequestLabel != "" || o.ResponseLabel != "" {
 		return
@@ -216,8 +218,8 @@ func labelContent(s *dialect.Source, o *dialect.Observation) {
 	generic.LabelCut(s.Span.Attributes(), o)
 }
 
-// isFlagAlone reports a result of MCP, written key by key, of which the flag alone is left. The flag tells whether
-// the tool failed, and not what it returned.
+// isFlagAlone reports a result of MCP, written key by key, of which the flag alone is left. The flag tells
+// whether the tool failed, and not what it returned.
 func isFlagAlone(s *dialect.Source, v exactjson.Value) bool {
 	if v.Kind() != exactjson.Object || v.Len() != 1 || v.Get("isError").Kind() != exactjson.Bool {
 		return false

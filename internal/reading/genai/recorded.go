@@ -79,7 +79,8 @@ func (r *arrangement) runCall(run *logCall, role dialect.LogRole) *logCall {
 	return c
 }
 
-// laneCall returns the last model call of a lane, or a new one where the record opens one or adds a part twice.
+// laneCall returns the last model call of a lane, or a new one where the record opens one or adds a part
+// twice.
 func (r *arrangement) laneCall(run *logCall, role dialect.LogRole) *logCall {
 	lane := role.Conversation + "\x00" + role.Run + "\x00" + role.Lane
 	c := r.lanes[lane]

@@ -26,11 +26,12 @@ func readFailure(s *dialect.Source, o *dialect.Observation) {
 	o.Interrupted = o.Interrupted || waits(s)
 }
 
-// failedByStatus reports a failure by the status of a span, or by its exceptions where the status is silent. Most SDKs
-// record an exception without setting the status.
+// failedByStatus reports a failure by the status of a span, or by its exceptions where the status is silent.
+// Most SDKs record an exception without setting the status.
 //
-// SDKs do not take back the status ok. A client may have set it on the span of the program around it (LiteLLM). An
-// instrumentation that records content may set it for a model call that threw (OpenInference for agno, January 2026).
+// SDKs do not take back the status ok. A client may have set it on the span of the program around it
+// (LiteLLM). An instrumentation that records content may set it for a model call that threw (OpenInference
+// for agno, January 2026).
 func failedByStatus(s *dialect.Source, o *dialect.Observation) bool {
 	switch s.Span.Status().Code() {
 	case ptrace.StatusCodeError:
@@ -71,8 +72,8 @@ func threw(s *dialect.Source) bool {
 	return false
 }
 
-// endsThrowing reports the span of a tool without arguments and result that ended with an exception. The program may
-// have caught an earlier one.
+// endsThrowing reports the span of a tool without arguments and result that ended with an exception. The
+// program may have caught an earlier one.
 func endsThrowing(s *dialect.Source, o *dialect.Observation) bool {
 	return o.Class == dialect.Tool && !o.Args.Present() && !o.Result.Present() && leftByException(s.Span)
 }
@@ -124,8 +125,8 @@ func errorOf(s *dialect.Source) *tape.Error {
 	return e
 }
 
-// said returns the failure that a status message tells. Traceloop 0.47 writes an error of OpenAI's Agents SDK as an
-// object of a message and data. The message is always the same; the data says what went wrong.
+// said returns the failure that a status message tells. Traceloop 0.47 writes an error of OpenAI's Agents SDK
+// as an object of a message and data. The message is always the same; the data says what went wrong.
 func said(status string) string {
 	if !strings.HasPrefix(status, "{") {
 		return status

@@ -3,7 +3,8 @@
 
 package dialect
 
-// Quirks is a set of what the producer of an item is known to do. Dialects set it from scope, version and shape.
+// Quirks is a set of what the producer of an item is known to do. Dialects set it from scope, version and
+// shape.
 type Quirks uint32
 
 // The quirks. A Hook puts right most of them.
@@ -31,7 +32,8 @@ const (
 // Has reports whether the set holds one of the quirks.
 func (q Quirks) Has(one Quirks) bool { return q&one != 0 }
 
-// Hook is a step that puts right what producers with a quirk write. It runs on the items of these producers alone.
+// Hook is a step that puts right what producers with a quirk write. It runs on the items of these producers
+// alone.
 type Hook struct {
 	Quirk Quirks
 	// Last says that the hook runs after every other step. Else it runs before texts are opened.

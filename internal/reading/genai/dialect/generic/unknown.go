@@ -29,10 +29,10 @@ var Unknown = &dialect.Dialect{
 	Shape:    recognises,
 	Root:     "a span whose type is an agent, else a chain, flow or workflow",
 	Switch:   "depends on the instrumentation",
-	Log:      unknownLog,
+	Records:  dialect.Records{Log: unknownLog},
 	Classify: classifyUnknown,
 	Read:     readUnknown,
-	Hooks:    []dialect.Hook{{Quirk: dialect.RoundsIntegers, Run: labelRounded}},
+	Repairs:  dialect.Repairs{Hooks: []dialect.Hook{{Quirk: dialect.RoundsIntegers, Run: labelRounded}}},
 }
 
 // recognises reports a span of an agent run that has no known mark. Such a span says what it is and what went in or came out, or a

@@ -27,13 +27,17 @@ var Dialect = &dialect.Dialect{
 	Switch:        "on by default; `capture_message_content=False` turns it off",
 	Classify:      classifyOpenLIT,
 	Read:          readOpenLIT,
-	ScopeQuirks: func(scope string) (q dialect.Quirks) {
-		if strings.HasPrefix(scope, "openlit") {
-			q = dialect.DefaultsModel
-		}
-		return q
+	Repairs: dialect.Repairs{
+		ScopeQuirks: scopeQuirks,
+		Hooks:       []dialect.Hook{{Quirk: dialect.DefaultsModel, Last: true, Run: forgetDefaultModel}},
 	},
-	Hooks: []dialect.Hook{{Quirk: dialect.DefaultsModel, Last: true, Run: forgetDefaultModel}},
+}
+
+func scopeQuirks(scope string) (q dialect.Quirks) {
+	if strings.HasPrefix(scope, "openlit") {
+		q = dialect.DefaultsModel
+	}
+	return q
 }
 
 var openLITOperations = map[string]dialect.Class{

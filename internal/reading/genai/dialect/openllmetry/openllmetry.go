@@ -32,20 +32,24 @@ var Dialect = &dialect.Dialect{
 	Settings: []dialect.Setting{{Name: "TRACELOOP_TRACE_CONTENT", Value: "true"}},
 	Classify: classifyOpenLLMetry,
 	Read:     readOpenLLMetry,
-	ScopeQuirks: func(scope string) dialect.Quirks {
-		switch scope {
-		case "opentelemetry.instrumentation.bedrock":
-			return dialect.CutsModelID
-		case "opentelemetry.instrumentation.google_generativeai":
-			return dialect.AppendsNone
-		}
-		return 0
+	Repairs: dialect.Repairs{
+		ScopeQuirks: scopeQuirks,
+		Hooks: []dialect.Hook{
+			{Quirk: dialect.OmitsArgs, Run: dropEmptyArgs},
+			{Quirk: dialect.CutsModelID, Last: true, Run: forgetCutModel},
+			{Quirk: dialect.AppendsNone, Last: true, Run: dropNones},
+		},
 	},
-	Hooks: []dialect.Hook{
-		{Quirk: dialect.OmitsArgs, Run: dropEmptyArgs},
-		{Quirk: dialect.CutsModelID, Last: true, Run: forgetCutModel},
-		{Quirk: dialect.AppendsNone, Last: true, Run: dropNones},
-	},
+}
+
+func scopeQuirks(scope string) dialect.Quirks {
+	switch scope {
+	case "opentelemetry.instrumentation.bedrock":
+		return dialect.CutsModelID
+	case "opentelemetry.instrumentation.google_generativeai":
+		return dialect.AppendsNone
+	}
+	return 0
 }
 
 // entity reads an attribute of the entity under either of the two names.

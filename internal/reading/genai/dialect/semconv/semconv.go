@@ -20,16 +20,18 @@ import (
 // Dialect reads the OpenTelemetry GenAI conventions of every generation: attributes, span events and log records, and everything
 // that borrows their names.
 var Dialect = &dialect.Dialect{
-	ID:          "otel-genai",
-	Name:        "OpenTelemetry GenAI semantic conventions",
-	Marks:       []string{"gen_ai."},
-	Root:        "the outermost `invoke_agent` or `invoke_workflow`",
-	Switch:      "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
-	Settings:    []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
-	ScopeQuirks: scopeQuirks,
-	Hooks:       []dialect.Hook{{Quirk: dialect.EchoesModel, Last: true, Run: forgetEchoedModel}},
-	Classify:    Classify,
-	Read:        func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
+	ID:       "otel-genai",
+	Name:     "OpenTelemetry GenAI semantic conventions",
+	Marks:    []string{"gen_ai."},
+	Root:     "the outermost `invoke_agent` or `invoke_workflow`",
+	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
+	Repairs: dialect.Repairs{
+		ScopeQuirks: scopeQuirks,
+		Hooks:       []dialect.Hook{{Quirk: dialect.EchoesModel, Last: true, Run: forgetEchoedModel}},
+	},
+	Classify: Classify,
+	Read:     func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
 }
 
 var systemApart = []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai"}
