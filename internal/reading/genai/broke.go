@@ -14,8 +14,9 @@ import (
 // instrumentations are folders of Python packages that record calls and make none.
 var instrumentations = []string{"/openlit/instrumentation/", "/opentelemetry/instrumentation/", "/openinference/instrumentation/"}
 
-// brokeItself reports a span whose exceptions were all raised in the code of an instrumentation, as the last frame of each stack says: what a call raised, its client or
-// what lies below did. The call may well have been answered.
+// brokeItself reports a span whose exceptions were all raised in the code of an instrumentation, as the last
+// frame of each stack says. What a call raises is raised in its client, or below that. The call may have been
+// answered.
 func brokeItself(s *dialect.Source) bool {
 	broke := false
 	for _, e := range s.Span.Events().All() {
@@ -31,7 +32,8 @@ func brokeItself(s *dialect.Source) bool {
 	return broke
 }
 
-// lastFrame is the file of the last frame of a stack of Python. Members that the answer does not have are missed in Pydantic, below those who ask for them.
+// lastFrame returns the file of the last frame of a stack of Python. Frames of Pydantic do not count: it
+// raises what its caller asks for in vain.
 func lastFrame(stack string) string {
 	for at := strings.LastIndex(stack, "\n  File \""); at >= 0; at = strings.LastIndex(stack[:at], "\n  File \"") {
 		file, _, _ := strings.Cut(stack[at+len("\n  File \""):], `"`)

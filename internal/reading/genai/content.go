@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
-// contentWords are words of attribute keys under which producers write what went in and what came out. A key says it with one of its
-// words; a word of measures tells that it is a digest, a count or a type.
+// Words of attribute keys. One of the first two lists says that a key holds what went in, or what came out.
+// One of measureWords says that it holds a digest, a count or a type instead.
 var (
 	inputWords   = map[string]bool{"input": true, "inputs": true, "arguments": true, "args": true, "prompt": true, "prompts": true, "parameters": true, "request": true}
 	outputWords  = map[string]bool{"output": true, "outputs": true, "result": true, "results": true, "completion": true, "completions": true, "response": true, "choice": true}
@@ -24,8 +24,8 @@ var (
 	}
 )
 
-// HoldsContent reports whether attributes or events of a span hold text that went in or came out. The text counts whoever wrote it,
-// and whether or not any dialect reads it.
+// HoldsContent reports whether attributes or events of a span hold text that went in or came out. The text
+// counts whoever wrote it, and whether or not any dialect reads it.
 func HoldsContent(span ptrace.Span) (in, out bool) {
 	look := func(m pcommon.Map) {
 		for key, v := range m.All() {
@@ -74,7 +74,8 @@ func isContent(v pcommon.Value) bool {
 	return false
 }
 
-// saysNothing reports messages whose content a switch has left out: who spoke and of which types the parts were is all that they say.
+// saysNothing reports messages whose content a switch has left out. They say who spoke, and the types of the
+// parts.
 func saysNothing(text string) bool {
 	var messages []map[string]any
 	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &messages) != nil {

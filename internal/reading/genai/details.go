@@ -13,15 +13,17 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// details is the event that holds the content of a call, as an event of its span or as a log record that names it.
+// details is the event that holds the content of a call, as an event of its span or as a log record that
+// names it.
 const details = "gen_ai.client.inference.operation.details"
 
 // eventContent are the attributes of details that package semconv reads where they are.
 var eventContent = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"}
 
-// withDetails returns the item with the attributes of its details on the span, where the span lacks them. An instrumentation may write any
-// content key of a convention into the event instead, and one that somebody wrote by hand into an event or a record of any name: of those, the keys that
-// are in the table count. It returns the item itself when there is nothing to add.
+// withDetails returns the item with the attributes of its details on the span, where the span lacks them, or
+// the item itself where there is nothing to add. An instrumentation may write any content key of a convention
+// into the event instead. One written by hand may use an event or a record of any name: there, keys of the
+// table count.
 func withDetails(s *dialect.Source) *dialect.Source {
 	if s.ScopeName == dialect.LogScope {
 		return s
@@ -34,7 +36,7 @@ func withDetails(s *dialect.Source) *dialect.Source {
 				continue
 			}
 			if name != details && (key == "gen_ai.prompt" || key == "gen_ai.completion") {
-				continue // of whatever span: what it is, other keys say
+				continue // other keys say what the span is
 			}
 			if name != details && keyMarks(key)&^memberOnly == 0 && !strings.HasPrefix(key, "gen_ai.") {
 				continue

@@ -16,18 +16,21 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Some frameworks have one span for the loop of an agent and none for a model call: each request and each response is an event of that span, written key by key (messages.0.role, then
-// choices.0.message.content; mcp-agent). Events that are together request, response, request, response … are the model calls of the span, one each.
+// Some frameworks have one span for the loop of an agent and none for a model call (mcp-agent). Each request
+// and each response is an event of that span, written key by key: messages.0.role, then
+// choices.0.message.content. Events in the order request, response, request, response … are the model calls
+// of the span.
 
-// exchange is what an event with a whole request or a whole response holds.
+// exchange is an event with a whole request or a whole response.
 type exchange struct {
 	event  ptrace.SpanEvent
 	answer bool
 	fields exactjson.Value
 }
 
-// exchanges returns the model calls that stand on a span as pairs of events, as spans of their own. Nothing is returned unless each response has its request right before it; the last request may
-// have none. A span that names its operation is what it says.
+// exchanges returns the model calls that stand on a span as pairs of events, as spans of their own. It
+// returns none unless each response has its request right before it. The last request may have no response. A
+// span that names its operation is what it says.
 func exchanges(s *dialect.Source) (calls []ptrace.Span) {
 	if s.ScopeName == dialect.LogScope || s.Span.Events().Len() == 0 || decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name") != "" {
 		return nil
@@ -65,15 +68,17 @@ func exchangeOf(e ptrace.SpanEvent) (exchange, bool) {
 		v.CopyTo(plain.PutEmpty(plainKey(key)))
 	}
 	fields := decode.Attributes(plain).Unflatten("")
-	if answers && fields.Get("model").Str() == "" { // a response names the model that gave it
+	if answers && fields.Get("model").Str() == "" { // a response names its model
 		return exchange{}, false
 	}
 	return exchange{e, answers, fields}, true
 }
 
-// plainKey takes the names of the conventions for what the provider has words of its own for: tool_calls.0.gen_ai.tool.call.id is the id of a call.
+// plainKey returns a key with the provider's own word in place of a name of the conventions:
+// tool_calls.0.gen_ai.tool.call.id is the id of a call.
 func plainKey(key string) string {
-	if block, ok := strings.CutSuffix(key, ".tool_use_id"); ok && strings.HasPrefix(key, "content.") { // of an answer: a call, which has an id of its own
+	if block, ok := strings.CutSuffix(key, ".tool_use_id"); ok && strings.HasPrefix(key, "content.") {
+		// a call of an answer
 		return block + ".id"
 	}
 	before, ok := strings.CutSuffix(key, ".gen_ai.tool.call.id")
@@ -87,7 +92,8 @@ func plainKey(key string) string {
 	}
 }
 
-// exchanged makes the span of one model call from its request and its response, if there was one. A call without one ended with what was thrown after it, or with the span.
+// exchanged makes the span of one model call from its request and its response. A call without a response
+// ended with the next exception, or with the span.
 func exchanged(of ptrace.Span, pair []exchange) ptrace.Span {
 	made := ptrace.NewSpan()
 	made.SetName("chat")
@@ -129,7 +135,7 @@ func exchanged(of ptrace.Span, pair []exchange) ptrace.Span {
 	return made
 }
 
-// withoutExchanges is the span of a loop without the events that were read as its model calls.
+// withoutExchanges returns the span of a loop without the events that are read as its model calls.
 func withoutExchanges(s *dialect.Source) *dialect.Source {
 	loop := *s
 	loop.Dialects, loop.Span = nil, ptrace.NewSpan()

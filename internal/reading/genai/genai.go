@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// The types of an observation, for those who read telemetry through the table. Package dialect and package decode define them.
+// The types of package dialect and package decode, for those who read telemetry through the table.
 type (
 	Dialect     = dialect.Dialect
 	Source      = dialect.Source

@@ -58,6 +58,7 @@ type Source struct {
 type Observation struct {
 	Class    Class
 	Dialects []string // that read something from it, primary first
+	Quirks   Quirks
 	// RunSpan marks the dialect's own span for one whole run, which outranks wrappers around it.
 	RunSpan bool
 	// WeakAgent marks an agent span that counts only where no better one lies above or below (a chain at the top of a trace).
@@ -107,7 +108,6 @@ type Observation struct {
 	System        []decode.Part
 	SystemApart   bool // this producer leaves instructions, or some of them, out of the messages that it records
 	TextAlone     bool // where an answer has a text, this producer records nothing of it but that: calls beside it are lost
-	LosesArgs     bool // this producer wrote {} for arguments of streamed calls, whatever they were
 	Request       []decode.Message
 	RequestLabel  tape.Label       // truncated, masked … for the whole list
 	Unsigned      []decode.Message // of which the record does not tell who wrote them
@@ -147,8 +147,6 @@ type Observation struct {
 	Failed      bool
 	StatusError bool
 	Error       *tape.Error
-	// LentStatus says that a failure in the status of the span is that of another one.
-	LentStatus bool
 	// Interrupted says that the run waits for a person or a resume.
 	Interrupted bool
 	// Inbound is what the item says of the A2A request that started the run; nil: nothing.
@@ -232,6 +230,7 @@ func (o *Observation) Fill(other *Observation) {
 		o.Class, o.RunSpan, o.WeakAgent, o.NoiseReason = other.Class, other.RunSpan, other.WeakAgent, other.NoiseReason
 		o.Body = other.Body
 	}
+	o.Quirks |= other.Quirks
 	decode.FillString(&o.Agent.Name, other.Agent.Name)
 	decode.FillString(&o.Agent.ID, other.Agent.ID)
 	decode.FillString(&o.Agent.Version, other.Agent.Version)

@@ -30,17 +30,16 @@ var ClaudeCode = &dialect.Dialect{
 	Root:     "`claude_code.interaction`",
 	Switch:   "`CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1`, `OTEL_LOG_USER_PROMPTS=1`, `OTEL_LOG_ASSISTANT_RESPONSES=1`, `OTEL_LOG_TOOL_DETAILS=1`, `OTEL_LOG_TOOL_CONTENT=1`; whole requests: `OTEL_LOG_RAW_API_BODIES=1`",
 	Settings: []dialect.Setting{{Name: "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA", Value: "1"}, {Name: "OTEL_LOG_USER_PROMPTS", Value: "1"}, {Name: "OTEL_LOG_ASSISTANT_RESPONSES", Value: "1"}, {Name: "OTEL_LOG_TOOL_DETAILS", Value: "1"}, {Name: "OTEL_LOG_TOOL_CONTENT", Value: "1"}, {Name: "OTEL_LOG_RAW_API_BODIES", Value: "1", Optional: true}},
-	Events:   []string{claudeCodePrefix},
-	EventName: func(scope, recorded string) string {
-		if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
-			return claudeCodePrefix + recorded
-		}
-		return recorded
-	},
-	Log: claudeCodeLog,
-
+	Records:  dialect.Records{Events: []string{claudeCodePrefix}, Log: claudeCodeLog, EventName: claudeCodeEventName},
 	Classify: classifyClaudeCode,
 	Read:     readClaudeCode,
+}
+
+func claudeCodeEventName(scope, recorded string) string {
+	if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
+		return claudeCodePrefix + recorded
+	}
+	return recorded
 }
 
 func classifyClaudeCode(s *dialect.Source) (dialect.Class, bool) {

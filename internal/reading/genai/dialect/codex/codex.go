@@ -27,12 +27,13 @@ var Dialect = &dialect.Dialect{
 	Marks:         []string{"codex."},
 	Root:          "`session_task.turn`",
 	Switch:        "`[otel]` with `exporter`, `trace_exporter` and `log_user_prompt = true` in config.toml",
-	Events:        []string{"codex."},
-	Log:           codexLog,
 	Member:        isCodexMember,
-	Adds:          func(span ptrace.Span) bool { return span.Name() == "handle_responses" || span.Name() == mcpToolsCall },
-	Classify:      classifyCodex,
-	Read:          readCodex,
+	Records:       dialect.Records{Events: []string{"codex."}, Log: codexLog},
+	Additions: dialect.Additions{Adds: func(span ptrace.Span) bool {
+		return span.Name() == "handle_responses" || span.Name() == mcpToolsCall
+	}},
+	Classify: classifyCodex,
+	Read:     readCodex,
 }
 
 // mcpToolsCall is the request to an MCP server inside a tool call; it alone spells the tool's name apart from the server's.

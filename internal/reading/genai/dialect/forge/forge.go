@@ -24,9 +24,7 @@ var Dialect = &dialect.Dialect{
 	Root:     "`agent.execute`",
 	Rooted:   true,
 	Switch:   "`observability.tracing.enabled: true` and `capture_content: true` in forge.yaml, or `--otel-capture-content`",
-	Events:   []string{AuditPrefix},
-	Log:      forgeAuditRole,
-	Assign:   assignForgeAudit,
+	Records:  dialect.Records{Events: []string{AuditPrefix}, Log: forgeAuditRole, Assign: assignForgeAudit},
 	Classify: classifyForge,
 	Read:     readForge,
 }

@@ -29,9 +29,10 @@ var Unknown = &dialect.Dialect{
 	Shape:    recognises,
 	Root:     "a span whose type is an agent, else a chain, flow or workflow",
 	Switch:   "depends on the instrumentation",
-	Log:      unknownLog,
+	Records:  dialect.Records{Log: unknownLog},
 	Classify: classifyUnknown,
 	Read:     readUnknown,
+	Repairs:  dialect.Repairs{Hooks: []dialect.Hook{{Quirk: dialect.RoundsIntegers, Run: labelRounded}}},
 }
 
 // recognises reports a span of an agent run that has no known mark. Such a span says what it is and what went in or came out, or a
@@ -483,8 +484,11 @@ func showsPreviews(messages []decode.Message) (some bool) {
 // snapshot is how the name of a model ends that is one state of it: the date of that state.
 var snapshot = regexp.MustCompile(`-(20\d{2}-?[01]\d-?[0-3]\d)$`)
 
-// LabelRounded labels the arguments and the result of a call that may hold rounded integers: nobody knows in which language the producer ran.
-func LabelRounded(o *dialect.Observation) {
+// labelRounded labels the arguments and the result of a tool call that may hold rounded integers.
+func labelRounded(_ *dialect.Source, o *dialect.Observation) {
+	if o.Class != dialect.Tool {
+		return
+	}
 	for _, c := range []*decode.Content{&o.Args, &o.Result} {
 		if c.Label == "" && rounded(c.Value) {
 			c.Label = tape.Lossy

@@ -24,9 +24,8 @@ var GeminiCLI = &dialect.Dialect{
 	Scopes: []string{"gemini-cli"},
 	Root:   "`user_prompt` (interactive), else the log event `gemini_cli.user_prompt`",
 	Switch: "`telemetry: {enabled: true, traces: true, logPrompts: true}` in settings.json",
-	Events: []string{geminiPrefix},
-	Log:    geminiLog,
 
+	Records:  dialect.Records{Events: []string{geminiPrefix}, Log: geminiLog},
 	Classify: classifyGeminiCLI,
 	Read:     readGeminiCLI,
 }
@@ -48,9 +47,7 @@ var QwenCode = &dialect.Dialect{
 		{Name: "QWEN_TELEMETRY_ENABLED", Value: "true"}, {Name: "QWEN_TELEMETRY_LOG_PROMPTS", Value: "true"}, {Name: "QWEN_TELEMETRY_OTLP_PROTOCOL", Value: "http"},
 		{Name: "QWEN_TELEMETRY_OTLP_ENDPOINT", Value: "http://127.0.0.1:4318", Optional: true},
 	},
-	Events: []string{qwenPrefix},
-	Log:    geminiLog,
-
+	Records:  dialect.Records{Events: []string{qwenPrefix}, Log: geminiLog},
 	Classify: classifyGeminiCLI,
 	Read:     readGeminiCLI,
 }

@@ -124,14 +124,7 @@ var AutoGen = &dialect.Dialect{
 	ScopePrefixes: []string{"autogen "},
 	Root:          "the outermost `invoke_agent`",
 	Switch:        "the OpenTelemetry handler on the Python logger `autogen_core.events`",
-	Events:        []string{autogenEvents},
-	EventName: func(scope, recorded string) string {
-		if scope == autogenEvents {
-			return autogenEvents
-		}
-		return recorded
-	},
-	Log: autogenLog,
+	Records:       dialect.Records{Events: []string{autogenEvents}, Log: autogenLog, EventName: autogenEventName},
 	Classify: func(s *dialect.Source) (dialect.Class, bool) {
 		if strings.HasPrefix(s.ScopeName, "autogen ") {
 			return dialect.Structure, false
@@ -139,6 +132,13 @@ var AutoGen = &dialect.Dialect{
 		return semconv.Classify(s)
 	},
 	Read: readAutogen,
+}
+
+func autogenEventName(scope, recorded string) string {
+	if scope == autogenEvents {
+		return autogenEvents
+	}
+	return recorded
 }
 
 func autogenLog(_ string, a decode.Attributes) dialect.LogRole {

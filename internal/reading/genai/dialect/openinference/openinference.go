@@ -28,6 +28,10 @@ var Dialect = &dialect.Dialect{
 	Settings:      []dialect.Setting{{Name: "OPENINFERENCE_HIDE_*", Unset: true}},
 	Classify:      Classify,
 	Read:          readOpenInference,
+	Repairs: dialect.Repairs{
+		ScopeQuirks: traceAIQuirks,
+		Hooks:       []dialect.Hook{{Quirk: dialect.EmptiesFalsy, Run: labelFalsy}},
+	},
 }
 
 var openInferenceKinds = map[string]dialect.Class{

@@ -12,10 +12,19 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// LabelFalsy labels what traceAI's package for smolagents writes of the call of a tool: it puts an empty object in the place of whatever Python takes for false, null, false, 0, an empty text and an empty list alike, and the
-// fields of an object in that of a text that is one.
-func LabelFalsy(s *dialect.Source, o *dialect.Observation) {
-	if s.ScopeName != "traceai_smolagents" {
+// traceAI's package for smolagents writes an empty object for every value of a tool call that Python takes for
+// false: null, false, 0, an empty text, an empty list. It writes the fields of an object for a text that is one.
+
+func traceAIQuirks(scope string) (q dialect.Quirks) {
+	if scope == "traceai_smolagents" {
+		q = dialect.EmptiesFalsy
+	}
+	return q
+}
+
+// labelFalsy labels the arguments and the result of a tool call that hold such an object.
+func labelFalsy(_ *dialect.Source, o *dialect.Observation) {
+	if o.Class != dialect.Tool {
 		return
 	}
 	for _, c := range []*decode.Content{&o.Args, &o.Result} {
@@ -29,7 +38,7 @@ func LabelFalsy(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-// holdsFalsy reports a value with something of that kind in it; that of all arguments is an object, and may be empty.
+// holdsFalsy reports a value with such an object in it. The object of all arguments may be empty.
 func holdsFalsy(v exactjson.Value, all bool) bool {
 	if v.Kind() == exactjson.Object && (v.Len() == 0 || v.Len() == 1 && !v.Get("_value").IsAbsent()) {
 		return !all || v.Len() > 0

@@ -27,6 +27,17 @@ var Dialect = &dialect.Dialect{
 	Switch:        "on by default; `capture_message_content=False` turns it off",
 	Classify:      classifyOpenLIT,
 	Read:          readOpenLIT,
+	Repairs: dialect.Repairs{
+		ScopeQuirks: scopeQuirks,
+		Hooks:       []dialect.Hook{{Quirk: dialect.DefaultsModel, Last: true, Run: forgetDefaultModel}},
+	},
+}
+
+func scopeQuirks(scope string) (q dialect.Quirks) {
+	if strings.HasPrefix(scope, "openlit") {
+		q = dialect.DefaultsModel
+	}
+	return q
 }
 
 var openLITOperations = map[string]dialect.Class{
@@ -135,10 +146,10 @@ func onlyText(a decode.Attributes) exactjson.Value {
 	return exactjson.Value{}
 }
 
-// ForgetDefaultModel takes back the model that OpenLIT writes for LangChain where it does not find the one that was asked for.
-func ForgetDefaultModel(s *dialect.Source, o *dialect.Observation) {
+// forgetDefaultModel drops the model that OpenLIT names for a call of LangChain of which it does not know the model.
+func forgetDefaultModel(s *dialect.Source, o *dialect.Observation) {
 	const standsForNone = "gpt-3.5-turbo"
-	if o.Model == standsForNone && o.ResponseModel == "" && strings.HasPrefix(s.ScopeName, "openlit") && decode.Attributes(s.Span.Attributes()).Text("gen_ai.system") == "langchain" {
+	if o.Model == standsForNone && o.ResponseModel == "" && decode.Attributes(s.Span.Attributes()).Text("gen_ai.system") == "langchain" {
 		o.Model = ""
 	}
 }

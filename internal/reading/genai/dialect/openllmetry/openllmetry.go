@@ -32,6 +32,24 @@ var Dialect = &dialect.Dialect{
 	Settings: []dialect.Setting{{Name: "TRACELOOP_TRACE_CONTENT", Value: "true"}},
 	Classify: classifyOpenLLMetry,
 	Read:     readOpenLLMetry,
+	Repairs: dialect.Repairs{
+		ScopeQuirks: scopeQuirks,
+		Hooks: []dialect.Hook{
+			{Quirk: dialect.OmitsArgs, Run: dropEmptyArgs},
+			{Quirk: dialect.CutsModelID, Last: true, Run: forgetCutModel},
+			{Quirk: dialect.AppendsNone, Last: true, Run: dropNones},
+		},
+	},
+}
+
+func scopeQuirks(scope string) dialect.Quirks {
+	switch scope {
+	case "opentelemetry.instrumentation.bedrock":
+		return dialect.CutsModelID
+	case "opentelemetry.instrumentation.google_generativeai":
+		return dialect.AppendsNone
+	}
+	return 0
 }
 
 // entity reads an attribute of the entity under either of the two names.
@@ -156,6 +174,9 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 	o.ConversationID = a.Text("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "traceloop.association.properties.sessionId",
 		"traceloop.association.properties.conversation_id", "ioa_observe.association.properties.session_id", "ioa_observe.association.properties.thread_id")
 	o.UserID = a.Text("traceloop.association.properties.user_id", "traceloop.association.properties.userId", "ioa_observe.association.properties.user_id")
+	if isRespanResponse(a) {
+		o.Quirks |= dialect.EchoesModel
+	}
 	kind := entity(a, "span.kind").Str()
 	in, out := entity(a, "entity.input"), entity(a, "entity.output")
 	switch o.Class {
@@ -204,6 +225,11 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 			o.NoiseReason = "mcp"
 		}
 	}
+}
+
+// isRespanResponse reports a span of Respan for a call of the Responses API. Respan writes no scope.
+func isRespanResponse(a decode.Attributes) bool {
+	return a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response"
 }
 
 // calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and what came out (LlamaIndex's agents). What came out of a tool that is
@@ -274,17 +300,17 @@ func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjs
 	}
 }
 
-// ForgetCutModel takes the id of a model of Bedrock away from which the instrumentation has cut the vendor, and the region if there was one: Bedrock has no model of what is left.
-func ForgetCutModel(s *dialect.Source, o *dialect.Observation) {
-	if o.Class == dialect.Model && s.ScopeName == "opentelemetry.instrumentation.bedrock" && o.Model != "" && !strings.ContainsAny(o.Model, "./") {
+// forgetCutModel drops the id of a model of Bedrock without its vendor. Bedrock knows no model by what is left.
+func forgetCutModel(_ *dialect.Source, o *dialect.Observation) {
+	if o.Class == dialect.Model && o.Model != "" && !strings.ContainsAny(o.Model, "./") {
 		o.AddNote(tape.CodeContentAbsent, "model", "the producer leaves the vendor, and the region if there was one, out of the id of the model: "+o.Model)
 		o.Model, o.ResponseModel = "", ""
 	}
 }
 
-// DropNones takes off an answer what Python writes of the text of a part that has none: that of each call, behind what was said before them (the package for Google's client).
-func DropNones(s *dialect.Source, o *dialect.Observation) {
-	if s.ScopeName != "opentelemetry.instrumentation.google_generativeai" || len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Type != tape.PartText {
+// dropNones takes each "None" off the end of an answer. It is the text of a part without one, such as a call.
+func dropNones(_ *dialect.Source, o *dialect.Observation) {
+	if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Type != tape.PartText {
 		return
 	}
 	text := o.Response[0].Parts[0].Text
@@ -299,6 +325,12 @@ func DropNones(s *dialect.Source, o *dialect.Observation) {
 	default:
 		o.Response[0].Parts[0].Text = said
 	}
+}
+
+// dropEmptyArgs takes the empty arguments off the calls of an answer, whichever dialect read it.
+func dropEmptyArgs(_ *dialect.Source, o *dialect.Observation) {
+	o.Response = decode.CloneParts(o.Response)
+	decode.DropEmptyArgs(o.Response)
 }
 
 func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
@@ -335,8 +367,8 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Obs
 	}
 	o.Model = a.Text("gen_ai.request.model", "llm.request.model")
 	o.ResponseModel = a.Text("gen_ai.response.model", "llm.response.model")
-	if a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response" {
-		o.Operation = "response" // of the Agents SDK, by the API of that name
+	if isRespanResponse(a) {
+		o.Operation = "response"
 	}
 	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system", "llm.vendor"))
 	for _, name := range []string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty"} {
@@ -359,7 +391,8 @@ func readStreamedAnthropic(a decode.Attributes, o *dialect.Observation) {
 	if len(answer) != 1 || answer[0].FinishReason != "" || len(a.Texts("gen_ai.response.finish_reasons")) > 0 {
 		return
 	}
-	if o.LosesArgs = decode.DropEmptyArgs(answer); o.LosesArgs {
+	if decode.DropEmptyArgs(answer) {
+		o.Quirks |= dialect.OmitsArgs
 		o.AddNote(tape.CodeContentAbsent, "response.message", "the producer does not record the arguments of streamed calls")
 	}
 	o.Response = answer

@@ -28,8 +28,7 @@ var Logfire = &dialect.Dialect{
 	Switch:        "on by default; mind the scrubbing of attributes",
 	Classify:      classifyLogfire,
 	Read:          readLogfire,
-	Adds:          isLogfireStream,
-	AddsTo:        streamsAnswerOf,
+	Additions:     dialect.Additions{Adds: isLogfireStream, AddsTo: streamsAnswerOf},
 }
 
 const logfireStream = "streaming response from "

@@ -27,14 +27,18 @@ var Python = &dialect.Dialect{
 	Read:     readOtelPython,
 }
 
-// ForgetEchoedModel takes back a model as the one that was asked for where it is the one that answered. What the Agents SDK tells its tracers of a call of
-// the Responses API is the response alone: the official package and those of others (Traceloop, Coralogix, Respan) write its model as that of the request, and on the agent around it.
-func ForgetEchoedModel(s *dialect.Source, o *dialect.Observation) {
-	respan := func() bool { // it writes no scope
-		a := decode.Attributes(s.Span.Attributes())
-		return a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response"
+func scopeQuirks(scope string) (q dialect.Quirks) {
+	if strings.Contains(scope, "openai_agents") || strings.Contains(scope, "openai-agents") {
+		q = dialect.EchoesModel
 	}
-	if !decode.IsDated(o.Model) || !strings.Contains(s.ScopeName, "openai_agents") && !strings.Contains(s.ScopeName, "openai-agents") && !respan() {
+	return q
+}
+
+// forgetEchoedModel drops the model that was asked for where it is the model that answered. The Agents SDK tells its
+// tracers the response alone of a call of the Responses API. Its official package, and those of Traceloop, Coralogix
+// and Respan, write the model of the response as that of the request, and as that of the agent around the call.
+func forgetEchoedModel(_ *dialect.Source, o *dialect.Observation) {
+	if !decode.IsDated(o.Model) {
 		return
 	}
 	switch {

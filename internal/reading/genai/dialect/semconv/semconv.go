@@ -20,17 +20,21 @@ import (
 // Dialect reads the OpenTelemetry GenAI conventions of every generation: attributes, span events and log records, and everything
 // that borrows their names.
 var Dialect = &dialect.Dialect{
-	ID:    "otel-genai",
-	Name:  "OpenTelemetry GenAI semantic conventions",
-	Marks: []string{"gen_ai."},
-	Root:  "the outermost `invoke_agent` or `invoke_workflow`",
-	// AG2's own from 1.0 on keeps them apart; OpenTelemetry's of OpenAI for JavaScript knows the role system alone, where clients send what a developer says
-	SystemApart: []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai"},
-	Switch:      "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
-	Settings:    []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
-	Classify:    Classify,
-	Read:        func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
+	ID:       "otel-genai",
+	Name:     "OpenTelemetry GenAI semantic conventions",
+	Marks:    []string{"gen_ai."},
+	Root:     "the outermost `invoke_agent` or `invoke_workflow`",
+	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
+	Repairs: dialect.Repairs{
+		ScopeQuirks: scopeQuirks,
+		Hooks:       []dialect.Hook{{Quirk: dialect.EchoesModel, Last: true, Run: forgetEchoedModel}},
+	},
+	Classify: Classify,
+	Read:     func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
 }
+
+var systemApart = []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai"}
 
 // OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto classes.
 var OperationClasses = map[string]dialect.Class{
@@ -127,6 +131,7 @@ func hasMessages(a decode.Attributes) bool {
 func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name"), ID: a.Text("gen_ai.agent.id"), Version: a.Text("gen_ai.agent.version"), Description: a.Text("gen_ai.agent.description")}
+	o.SystemApart = slices.Contains(systemApart, s.ScopeName)
 	events := Events(s)
 	switch o.Class {
 	case dialect.Agent:

@@ -26,9 +26,7 @@ var Dialect = &dialect.Dialect{
 	Encoded: true,
 	Switch: "`spring.ai.chat.observations.log-prompt`, `spring.ai.chat.observations.log-completion` and " +
 		"`spring.ai.tools.observations.include-content` = true",
-	Events:     []string{springPrefix},
-	Log:        springLog,
-	EventName:  springEventName,
+	Records:    dialect.Records{Events: []string{springPrefix}, Log: springLog, EventName: springEventName},
 	MarkedOnly: true,
 	Classify:   classifySpringAI,
 	Read:       readSpringAI,

@@ -59,7 +59,9 @@ func classifyVercel(s *dialect.Source) (dialect.Class, bool) {
 func readVercel(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	decode.FillString(&o.ConversationID, a.Text("ai.settings.context.sessionId", "ai.settings.context.session_id"))
-	o.LentStatus = lentStatus(s, a)
+	if lentStatus(s, a) {
+		o.Quirks |= dialect.LendsStatus
+	}
 	switch o.Class {
 	case dialect.Agent:
 		o.Agent.Name = a.Text("ai.telemetry.functionId", "resource.name")

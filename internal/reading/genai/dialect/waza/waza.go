@@ -19,15 +19,15 @@ import (
 // its own: its first turn begins it and, as waza writes it, lasts until its last turn has ended. One turn stands for all model calls of one
 // prompt; the spans of model calls below it hold usage per model and are written afterwards.
 var Dialect = &dialect.Dialect{
-	ID:      "waza",
-	Name:    "waza",
-	Scopes:  []string{"github.com/microsoft/waza", "waza"},
-	Marks:   []string{"waza."},
-	Root:    "none: the initial `waza.turn` begins a run; above it stand `waza.task` and `waza.eval`",
-	Rooted:  true,
-	Encoded: true,
-	Switch:  "`waza run --otel-include-payloads`",
-	Adds:    func(span ptrace.Span) bool { return span.Name() == modelCall },
+	ID:        "waza",
+	Name:      "waza",
+	Scopes:    []string{"github.com/microsoft/waza", "waza"},
+	Marks:     []string{"waza."},
+	Root:      "none: the initial `waza.turn` begins a run; above it stand `waza.task` and `waza.eval`",
+	Rooted:    true,
+	Encoded:   true,
+	Switch:    "`waza run --otel-include-payloads`",
+	Additions: dialect.Additions{Adds: func(span ptrace.Span) bool { return span.Name() == modelCall }},
 	Classify: func(s *dialect.Source) (dialect.Class, bool) {
 		return classes[s.Span.Name()], false
 	},
