@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
@@ -236,5 +236,5 @@ func (c *capture) run(ctx context.Context, command rerun.Command, services rerun
 
 // derivationTo is derive for telemetry that was captured.
 func derivationTo(flags redactionFlags, sign signFlag, tenant string, stdout, stderr io.Writer) *derivation {
-	return &derivation{flags: deriveFlags{redactionFlags: flags, sign: sign, formats: derive.DefaultFormats, tenant: tenant, bounds: derive.DefaultBounds}, stdout: stdout, stderr: stderr}
+	return &derivation{flags: deriveFlags{redactionFlags: flags, sign: sign, formats: generation.DefaultFormats, tenant: tenant, bounds: generation.DefaultBounds}, stdout: stdout, stderr: stderr}
 }

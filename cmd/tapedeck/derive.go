@@ -22,6 +22,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/forge/forgeaudit"
@@ -40,7 +41,7 @@ type deriveFlags struct {
 	noJoin      bool
 	tenant      string
 	keys        string
-	bounds      derive.Bounds
+	bounds      generation.Bounds
 	layout      string
 }
 
@@ -77,15 +78,15 @@ nothing was written.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
-	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", generation.DefaultFormats, "files to write for each run")
 	cmd.Flags().StringVar(&f.compression, "compression", "none", "of these files: none or zstd")
 	f.redactionFlags.add(cmd)
 	f.sign.add(cmd)
 	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
-	cmd.Flags().IntVar(&f.bounds.Items, "max-items", derive.DefaultBounds.Items, "spans and log records of one trace that its tapes are made of, the earliest")
-	cmd.Flags().Int64Var(&f.bounds.Bytes, "max-bytes", derive.DefaultBounds.Bytes, "bytes of content, likewise")
-	cmd.Flags().IntVar(&f.bounds.Parts, "max-parts", derive.DefaultBounds.Parts, "parts of one trace that are read")
+	cmd.Flags().IntVar(&f.bounds.Items, "max-items", generation.DefaultBounds.Items, "spans and log records of one trace that its tapes are made of, the earliest")
+	cmd.Flags().Int64Var(&f.bounds.Bytes, "max-bytes", generation.DefaultBounds.Bytes, "bytes of content, likewise")
+	cmd.Flags().IntVar(&f.bounds.Parts, "max-parts", generation.DefaultBounds.Parts, "parts of one trace that are read")
 	cmd.Flags().StringVar(&f.layout, "layout", "", "how a new deck keeps its runs: files, or reels for many (default: files; a deck that is there keeps its layout)")
 	cmd.Flags().StringVar(&f.keys, "audit-keys", "", "JWK set with which the signatures of audit streams are checked")
 	return cmd
@@ -126,11 +127,11 @@ func layoutOf(name string) (deck.Layout, error) {
 }
 
 func checkFormats(formats []string) error {
-	if err := (derive.Options{Formats: formats}).Validate(); err != nil {
+	if err := (generation.Options{Formats: formats}).Validate(); err != nil {
 		return fmt.Errorf("--formats: %w", err)
 	}
-	if !slices.Contains(formats, derive.FormatTape) {
-		return fmt.Errorf("--formats must contain %q", derive.FormatTape)
+	if !slices.Contains(formats, generation.FormatTape) {
+		return fmt.Errorf("--formats must contain %q", generation.FormatTape)
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) erro
 		return err
 	}
 	d.Compress(compress)
-	options := derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds}
+	options := derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: c.flags.formats, Bounds: c.flags.bounds}, Gate: c.gate}
 	if options.Sign, err = c.flags.sign.signer(); err != nil {
 		return err
 	}
@@ -341,7 +342,7 @@ func (c *derivation) accept(ctx context.Context, in *receiver, trace string, err
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, derive.ErrNoRun):
+	case errors.Is(err, generation.ErrNoRun):
 		in.left[trace] = err.Error()
 		return nil
 	}

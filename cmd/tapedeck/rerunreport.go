@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
@@ -101,7 +101,7 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 	}
 	slices.SortStableFunc(tapes, func(a, b *tape.Tape) int { return a.Run.StartedAt.Compare(b.Run.StartedAt) })
 	if slices.ContainsFunc(r.tapes(), func(t *tape.Tape) bool { return len(t.Run.Joined) > 0 }) { // what was joined is compared with what is joined
-		for _, j := range reconstruct.Join(traces, reconstruct.Options{Tenant: r.source.Run.Tenant, Producer: derive.Producer()}) {
+		for _, j := range reconstruct.Join(traces, reconstruct.Options{Tenant: r.source.Run.Tenant, Producer: generation.Producer()}) {
 			tapes = append(tapes, j.Tape)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
@@ -262,7 +262,7 @@ func (t *agentTail) emit(ctx context.Context, e *assembly.Emission) error {
 	}
 	all.Merge(fresh)
 	trace := evidence.Trace{TraceID: hex.EncodeToString(e.Key.TraceID[:]), Set: all}
-	tapes, _ := reconstruct.Trace(trace, reconstruct.Options{Producer: derive.Producer(), Tenant: t.tenant, Redaction: tape.Redaction{Policy: "none"}})
+	tapes, _ := reconstruct.Trace(trace, reconstruct.Options{Producer: generation.Producer(), Tenant: t.tenant, Redaction: tape.Redaction{Policy: "none"}})
 	for _, run := range tapes {
 		if t.wants != nil {
 			m := reel.Meta{Tenant: t.tenant}

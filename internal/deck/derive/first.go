@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 )
 
 // early is what was written of a trace before anybody had looked whether the deck holds it already.
@@ -45,18 +46,18 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	defer func() {
 		if p := recover(); p != nil {
 			if err = flush(); err == nil {
-				err = defect(d.sentinel(), r.TraceID, p)
+				err = generation.Defect(d.sentinel(), r.TraceID, p)
 			}
 		}
 	}()
-	w.stage(stageEncode)
+	w.deriver.Stage(stageEncode)
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
 	part, err := r.Set.CanonicalIn(buf)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
 	}
-	w.stage(stageGate)
+	w.deriver.Stage(stageGate)
 	if err := w.passEvidence(ctx, location, r.Set); err != nil {
 		return nil, nil, err
 	}
@@ -77,8 +78,8 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	if !created && !held || d.turn.last != nil {
 		return nil, nil, nil // a part that is held still is written on the way of all others
 	}
-	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
-	if err := w.unite(s, own, r.Set, w.partsOf(ctx, s)); err != nil {
+	s := &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
+	if err := w.unite(ctx, s, own, r.Set); err != nil {
 		return nil, nil, err
 	}
 	s.Placement = Placement{Area: deck.AreaRuns, Verdict: s.Set.Verdict(w.options.Replay)}
@@ -90,7 +91,7 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 		return nil, nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}
 	others := slices.ContainsFunc(s.state.Generations, func(g deck.GenerationState) bool { return !slices.Contains(d.made, made{location, g.Generation}) })
-	alone := !target.Tombstones().Any() && slices.Equal(s.state.Parts, s.parts) && !others
+	alone := !target.Tombstones().Any() && slices.Equal(s.state.Parts, s.Parts) && !others
 	return &early{s, alone}, written, failed
 }
 
