@@ -28,7 +28,7 @@ type early struct {
 //
 // It returns nil where a trace is not written this way.
 func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *early, written []Written, err error) {
-	if !r.First || !r.Complete || r.Set.Len() == 0 || w.options.Accept.refuses(deck.AreaRuns) || r.Set.Verdict(w.options.Replay).Replay {
+	if !w.mayWriteFirst(r) {
 		return nil, nil, nil
 	}
 	location := deck.Location{Area: deck.AreaRuns, Tenant: r.Tenant, TraceID: r.TraceID}
@@ -93,6 +93,11 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	others := slices.ContainsFunc(s.state.Generations, func(g deck.GenerationState) bool { return !slices.Contains(d.made, made{location, g.Generation}) })
 	alone := !target.Tombstones().Any() && slices.Equal(s.state.Parts, s.Parts) && !others
 	return &early{s, alone}, written, failed
+}
+
+// mayWriteFirst reports whether a request brings all of a production trace that is new as far as its sender knows.
+func (w *Writer) mayWriteFirst(r Request) bool {
+	return r.First && r.Complete && r.Set.Len() > 0 && !w.options.Accept.refuses(deck.AreaRuns) && !r.Set.Verdict(w.options.Replay).Replay
 }
 
 // takeBack removes what a delivery has written in vain: the part and the tapes of it where somebody had taken them away for good, and tapes that
