@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpserver"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -48,7 +49,7 @@ type capture struct {
 	ended   func(rerun.Exit)     // nil: nobody waits for the end of the command
 }
 
-// AddTraces implements doctor.Sink.
+// AddTraces implements otlpserver.Sink.
 func (c *capture) AddTraces(td ptrace.Traces) {
 	c.items += td.SpanCount()
 	for _, rs := range td.ResourceSpans().All() {
@@ -57,7 +58,7 @@ func (c *capture) AddTraces(td ptrace.Traces) {
 	c.add(otlpfile.Document{Signal: otlpfile.SignalTraces, Traces: td})
 }
 
-// AddLogs implements doctor.Sink.
+// AddLogs implements otlpserver.Sink.
 func (c *capture) AddLogs(ld plog.Logs) {
 	own := plog.NewLogs()
 	ld.CopyTo(own)
@@ -68,7 +69,7 @@ func (c *capture) AddLogs(ld plog.Logs) {
 	c.add(otlpfile.Document{Signal: otlpfile.SignalLogs, Logs: own})
 }
 
-// Len implements doctor.Sink.
+// Len implements otlpserver.Sink.
 func (c *capture) Len() int { return c.items }
 
 func (c *capture) add(d otlpfile.Document) {
@@ -212,10 +213,10 @@ func (c *capture) run(ctx context.Context, command rerun.Command, services rerun
 	services.OTLP = "http://" + listener.Addr().String()
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
-	var refused doctor.Refused
+	var refused otlpserver.Refused
 	go func() {
 		var err error
-		refused, err = doctor.Listen(listening, listener, c, math.MaxInt)
+		refused, err = otlpserver.Listen(listening, listener, c, math.MaxInt)
 		done <- err
 	}()
 	defer func() {

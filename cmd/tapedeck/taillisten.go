@@ -26,10 +26,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpserver"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -141,7 +141,7 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	for _, l := range listeners {
 		say(t.stderr, "listening on %s; set OTEL_EXPORTER_OTLP_ENDPOINT=http://%s", l.Addr(), l.Addr())
 		ports.Go(func() error {
-			refused, err := doctor.Listen(listening, l, t, math.MaxInt)
+			refused, err := otlpserver.Listen(listening, l, t, math.MaxInt)
 			sayRefused(t.stderr, refused)
 			return err
 		})
@@ -163,7 +163,7 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	return errors.Join(err, t.failed)
 }
 
-// AddTraces implements doctor.Sink.
+// AddTraces implements otlpserver.Sink.
 func (t *agentTail) AddTraces(td ptrace.Traces) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +172,7 @@ func (t *agentTail) AddTraces(td ptrace.Traces) {
 	t.admit(td)
 }
 
-// AddLogs implements doctor.Sink.
+// AddLogs implements otlpserver.Sink.
 func (t *agentTail) AddLogs(ld plog.Logs) {
 	own := plog.NewLogs()
 	ld.CopyTo(own)
@@ -183,7 +183,7 @@ func (t *agentTail) AddLogs(ld plog.Logs) {
 	t.admit(evidence.LogsToTraces(own, segregation.Default))
 }
 
-// Len implements doctor.Sink.
+// Len implements otlpserver.Sink.
 func (t *agentTail) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
