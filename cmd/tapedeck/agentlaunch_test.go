@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
@@ -96,7 +97,7 @@ func TestBodiesInFilesBecomeEvidence(t *testing.T) {
 	}
 	defer func() { _ = bodies.Close() }()
 	file := filepath.Join(dir, "bodies", "a.request.json")
-	c := &capture{in: newReceiver(nil, nil), hold: true, bodies: bodies, doctor: doctor.NewReceiver()}
+	c := &capture{in: ingest.NewBatch(nil, nil), hold: true, bodies: bodies, doctor: doctor.NewReceiver()}
 	ld := plog.NewLogs()
 	sl := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
 	sl.Scope().SetName("com.anthropic.claude_code.events")
@@ -111,7 +112,7 @@ func TestBodiesInFilesBecomeEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.release(&harness.Facts{}, nil)
-	items := c.in.set.Items()
+	items := c.in.Set.Items()
 	if !slices.ContainsFunc(items, func(i evidence.Item) bool {
 		body, ok := i.Span.Attributes().Get("body")
 		return ok && strings.Contains(body.AsString(), `"hi"`)

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"math"
 	"net"
@@ -18,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
@@ -33,7 +32,7 @@ import (
 
 // capture is the telemetry of a command that this program runs: received on loopback, redacted, and made into tapes as derive does it.
 type capture struct {
-	in     *receiver
+	in     *ingest.Batch
 	tag    string // the replay that resources without a tag belong to; "" tags nothing
 	of     string // the run that it replays
 	tagged int
@@ -77,7 +76,7 @@ func (c *capture) add(d otlpfile.Document) {
 		c.held = append(c.held, d)
 		return
 	}
-	if err := c.in.add(d); err != nil && c.err == nil {
+	if err := c.in.Add(d); err != nil && c.err == nil {
 		c.err = err
 	}
 }
@@ -233,9 +232,4 @@ func (c *capture) run(ctx context.Context, command rerun.Command, services rerun
 		c.ended(exit)
 	}
 	return exit, err
-}
-
-// derivationTo is derive for telemetry that was captured.
-func derivationTo(flags redactionFlags, sign signFlag, tenant string, stdout, stderr io.Writer) *derivation {
-	return &derivation{flags: deriveFlags{redactionFlags: flags, sign: sign, formats: generation.DefaultFormats, tenant: tenant, bounds: generation.DefaultBounds}, stdout: stdout, stderr: stderr}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
@@ -96,7 +97,7 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 		if isStoreError(err) {
 			lost++
 		}
-		if lost == maxFailures {
+		if lost == ingest.MaxFailures {
 			return errors.New("the deck cannot be read or written; the rest was left out")
 		}
 	}

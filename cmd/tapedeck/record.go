@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -109,15 +112,16 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := f.harnessFlags.check(); err != nil {
 		return err
 	}
-	if _, err := f.sign.signer(); err != nil { // before the command runs
+	sign, err := f.sign.signer() // before the command runs
+	if err != nil {
 		return err
 	}
 	redactor, err := f.open(stderr)
 	if err != nil {
 		return err
 	}
-	w := derivationTo(f.redactionFlags, f.sign, f.tenant, stdout, stderr)
-	if w.gate, err = f.gate(); err != nil {
+	gate, err := f.gate()
+	if err != nil {
 		return err
 	}
 	d, err := deck.Open(ctx, f.to)
@@ -129,8 +133,11 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := guard.wholeDeck(ctx, f.tenant, sampledTapes); err != nil {
 		return err
 	}
-	w.guard = &guard
 	stderr = concurrent(stderr)
+	w := &ingest.Writer{
+		Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: f.tenant, SameKey: guard.trace, Say: sayer(stderr),
+		Wrote: func(t derive.Written) error { return reportTape(stdout, t) },
+	}
 	known, err := f.begin(ctx, f.to, stderr)
 	if err != nil {
 		return err
@@ -150,7 +157,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return err
 	}
 	defer func() { err = errors.Join(err, bodies.Close()) }()
-	c := &capture{in: newReceiver(nil, redactor), hold: true, environ: environ, bodies: bodies, doctor: doctor.NewReceiver(), ended: func(exit rerun.Exit) { sayExit(stderr, exit) }}
+	c := &capture{in: ingest.NewBatch(nil, redactor), hold: true, environ: environ, bodies: bodies, doctor: doctor.NewReceiver(), ended: func(exit rerun.Exit) { sayExit(stderr, exit) }}
 	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace, Detached: func(names []string) { sayDetached(stderr, names) }}
 	agent, exit, err := f.observe(ctx, c, command, dir, stderr)
 	if err != nil {
@@ -161,8 +168,8 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if c.err != nil {
 		return c.err
 	}
-	c.in.input.say(stderr)
-	if err := w.write(ctx, d, c.in); err != nil {
+	sayRedacted(stderr, &c.in.Redactor)
+	if err := w.Write(ctx, d, c.in); err != nil {
 		return err
 	}
 	if c.items > 0 && !f.tee { // there is nothing to set
@@ -180,15 +187,15 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	case c.items == 0:
 		return errors.New("nothing was written: no telemetry came. The command has to export spans by OTLP to $OTEL_EXPORTER_OTLP_ENDPOINT, which record sets, " +
 			"and to flush them before it ends: an SDK with an OTLP exporter, and the instrumentation of its framework. See docs/first-tape.md")
-	case w.written == 0:
+	case w.Written == 0:
 		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", c.items)
 	}
-	if w.written == 1 {
-		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.last), f.to)
+	if w.Written == 1 {
+		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.Last), f.to)
 	} else {
-		say(stderr, "to look at the %d runs: tapedeck ls %s", w.written, f.to)
+		say(stderr, "to look at the %d runs: tapedeck ls %s", w.Written, f.to)
 	}
-	if exit.Code != 0 || exit.TimedOut || w.refused > 0 || !passed {
+	if exit.Code != 0 || exit.TimedOut || w.Refused > 0 || !passed {
 		return &exitError{code: exitPartial}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
@@ -225,7 +226,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, bodies.Close()) }()
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID, hold: true, bodies: bodies}
+	c := &capture{in: ingest.NewBatch(nil, redactor), tag: r.f.id, of: r.source.Run.RunID, hold: true, bodies: bodies}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
 	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
 		return nil, nil, err

@@ -14,7 +14,9 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
@@ -75,13 +77,18 @@ func (r *rerunning) deck(ctx context.Context) (*deck.Deck, func() error, error) 
 
 // derive makes tapes of what came, as the collector does it, and returns those of the replay.
 func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes []*tape.Tape, err error) {
-	w := derivationTo(r.f.redactionFlags, r.f.sign, r.source.Run.Tenant, io.Discard, r.stderr)
-	if w.gate, err = r.f.gate(); err != nil {
+	sign, err := r.f.sign.signer()
+	if err != nil {
 		return nil, err
 	}
-	w.audit(c.in)
-	traces := c.in.set.Split()
-	if err := w.write(ctx, d, c.in); err != nil {
+	gate, err := r.f.gate()
+	if err != nil {
+		return nil, err
+	}
+	w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: r.source.Run.Tenant, Say: sayer(r.stderr)}
+	w.CloseAudit(c.in)
+	traces := c.in.Set.Split()
+	if err := w.Write(ctx, d, c.in); err != nil {
 		return nil, err
 	}
 	for _, t := range traces {

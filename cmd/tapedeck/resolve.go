@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/externalcontent"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
@@ -170,7 +171,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 		if isStoreError(o.Err) {
 			lost++
 		}
-		if lost == maxFailures {
+		if lost == ingest.MaxFailures {
 			return errors.New("the deck cannot be read or written; the rest was left out")
 		}
 	}

@@ -22,7 +22,9 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
@@ -57,7 +59,7 @@ type agentTail struct {
 	keep   func(ctx context.Context, set *evidence.Set) error // nil: nothing is kept
 
 	mu       sync.Mutex
-	redactor inputRedactor
+	redactor ingest.Redactor
 	came     int // spans and log records
 	refused  int // of them, for which there was no room
 	failed   error
@@ -85,13 +87,14 @@ func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinte
 		return err
 	}
 	tenant := cmp.Or(f.filter.Tenant, "default")
-	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: inputRedactor{redactor: redactor}}
+	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: ingest.Redactor{Redactor: redactor}}
 	if f.keep != "" {
-		w := derivationTo(f.redactionFlags, f.sign, tenant, io.Discard, stderr)
-		if _, err := f.sign.signer(); err != nil { // before anything comes
+		sign, err := f.sign.signer() // before anything comes
+		if err != nil {
 			return err
 		}
-		if w.gate, err = f.gate(); err != nil {
+		gate, err := f.gate()
+		if err != nil {
 			return err
 		}
 		d, err := deck.Open(ctx, f.keep)
@@ -103,12 +106,11 @@ func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinte
 		if err := guard.wholeDeck(ctx, tenant, sampledTapes); err != nil {
 			return err
 		}
-		w.guard = &guard
+		w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: tenant, SameKey: guard.trace, Say: sayer(stderr)}
 		t.keep = func(ctx context.Context, set *evidence.Set) error {
-			w.failures = 0
-			in := newReceiver(nil, nil)
-			in.set = set
-			return w.write(ctx, d, in)
+			in := ingest.NewBatch(nil, nil)
+			in.Set = set
+			return w.Write(ctx, d, in)
 		}
 	}
 	var listeners []net.Listener
@@ -152,7 +154,7 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	err = errors.Join(err, t.open.Shutdown(ending))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.redactor.say(t.stderr)
+	sayRedacted(t.stderr, &t.redactor)
 	if t.refused > 0 {
 		say(t.stderr, "%d of %d spans and log records were left out: more was open than is held", t.refused, t.came)
 	}
@@ -168,7 +170,7 @@ func (t *agentTail) AddTraces(td ptrace.Traces) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.came += td.SpanCount()
-	t.redactor.traces(td)
+	t.redactor.Traces(td)
 	t.admit(td)
 }
 
@@ -179,7 +181,7 @@ func (t *agentTail) AddLogs(ld plog.Logs) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.came += own.LogRecordCount()
-	t.redactor.logs(own)
+	t.redactor.Logs(own)
 	t.admit(evidence.LogsToTraces(own, segregation.Default))
 }
 

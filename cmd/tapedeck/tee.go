@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/modeltap"
@@ -246,7 +247,7 @@ func (r *rerunning) seen(ctx context.Context, d *deck.Deck, redactor *redact.Red
 	if spans.SpanCount() == 0 {
 		return nil, nil
 	}
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
+	c := &capture{in: ingest.NewBatch(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
 	if c.AddTraces(spans); c.err != nil {
 		return nil, c.err
 	}
