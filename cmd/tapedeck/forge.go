@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -160,14 +161,14 @@ func (a *auditTap) end() {
 }
 
 // into gives the records to the evidence of the replay.
-func (a *auditTap) into(c *capture) {
+func (a *auditTap) into(in *ingest.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.line) > 0 {
 		a.end()
 	}
 	for i, line := range a.lines {
-		c.add(otlpfile.Document{Signal: otlpfile.SignalAudit, Name: "stderr", Line: i + 1, Audit: line})
+		_ = in.Add(otlpfile.Document{Signal: otlpfile.SignalAudit, Name: "stderr", Line: i + 1, Audit: line}) // what cannot be read as a record is none
 	}
 }
 

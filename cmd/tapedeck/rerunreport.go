@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/capture"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
@@ -76,7 +77,7 @@ func (r *rerunning) deck(ctx context.Context) (*deck.Deck, func() error, error) 
 }
 
 // derive makes tapes of what came, as the collector does it, and returns those of the replay.
-func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes []*tape.Tape, err error) {
+func (r *rerunning) derive(ctx context.Context, d *deck.Deck, in *ingest.Batch) (tapes []*tape.Tape, err error) {
 	sign, err := r.f.sign.signer()
 	if err != nil {
 		return nil, err
@@ -86,9 +87,9 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 		return nil, err
 	}
 	w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: r.source.Run.Tenant, Say: sayer(r.stderr)}
-	w.CloseAudit(c.in)
-	traces := c.in.Set.Split()
-	if err := w.Write(ctx, d, c.in); err != nil {
+	w.CloseAudit(in)
+	traces := in.Set.Split()
+	if err := w.Write(ctx, d, in); err != nil {
 		return nil, err
 	}
 	for _, t := range traces {
@@ -122,7 +123,7 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	}
 	recorded, ignored := r.tapes(), r.policies.Ignored()
 	for i, t := range recorded {
-		if report.Seen && !madeByTee(t) { // to the recording belongs what no model was shown
+		if report.Seen && !capture.MadeByTee(t) { // to the recording belongs what no model was shown
 			recorded[i], ignored = rerun.AsShown(t), append(slices.Clone(ignored), rerun.NotShown...)
 		}
 	}
