@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -80,7 +81,7 @@ func isWeb(address string) bool {
 }
 
 // elsewhere makes what another oracle answers. The command asks tapedeck, which asks that host and no other.
-func (r *rerunning) elsewhere(s *services, note func(rerun.Layer, rerun.Asked)) error {
+func (r *rerunning) elsewhere(s *replayserver.Server, note func(rerun.Layer, rerun.Asked)) error {
 	if named := r.f.forge.oracle; isWeb(named) {
 		e, err := rerun.NewEndpoint(named)
 		if err != nil {
@@ -88,7 +89,7 @@ func (r *rerunning) elsewhere(s *services, note func(rerun.Layer, rerun.Asked)) 
 		}
 		e.Source, e.Token = r.source.Run.RunID, secretenv.Get(tokenVariable)
 		e.Note = func(a rerun.Asked) { note(rerun.LayerOracle, a) }
-		s.oracleElsewhere = e
+		s.Elsewhere = e
 	}
 	return nil
 }

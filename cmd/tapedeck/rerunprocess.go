@@ -31,6 +31,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -101,7 +102,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	model, err := stubOptions(options)
+	model, err := replayserver.ModelOptions(options)
 	if err != nil {
 		return err
 	}
@@ -116,9 +117,9 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	}
 	r.rules, r.renaming, r.mask = model.Rules, &normalise.Renaming{}, model.Mask
 	if r.upstream == nil { // else a real model says what it says
-		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
+		options.Volatile, options.Names = replayserver.VolatileOf(r.source, r.f.exact), r.renaming
 	}
-	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.renaming, r.served
+	model.Volatile, model.Names, model.Served = replayserver.VolatileOf(r.source, r.f.exact), r.renaming, r.served
 	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
@@ -146,15 +147,14 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		defer r.mu.Unlock()
 		r.policies.Override.Served(a)
 	}
-	r.services = &services{
-		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
-		model: stub,
-		oracle: oraclehttp.NewHandler(oraclehttp.Config{
+	r.services = &replayserver.Server{
+		LocalOnly: true, Tap: modeltap.New(), Model: stub,
+		Oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
-		mcp: mcpserver.NewHandler(mcpserver.Config{
+		MCP: mcpserver.NewHandler(mcpserver.Config{
 			Tape: mcpserver.New(r.source, o, r.siblings()...), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
@@ -303,7 +303,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if redactor != nil {
 		redact = func(text string) string { return redactor.String("", text, nil) }
 	}
-	shown := r.services.model.Shown("")
+	shown := r.services.Model.Shown("")
 	for i := range tapes {
 		tapes[i] = rerun.Told(tapes[i], r.tapes(), shown, redact)
 	}
@@ -318,7 +318,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 
 // seen makes the tapes of what the model stub was asked, as record --tee makes them of what passed.
 func (r *rerunning) seen(ctx context.Context, d *deck.Deck, redactor *redact.Redactor) ([]*tape.Tape, error) {
-	spans, _ := r.services.tap.Traces(modeltap.Options{Seed: r.f.id, Service: r.source.Run.Service.Name, OneRun: !capture.MadeByTee(r.source) && rerun.Callers(r.source) > 1})
+	spans, _ := r.services.Tap.Traces(modeltap.Options{Seed: r.f.id, Service: r.source.Run.Service.Name, OneRun: !capture.MadeByTee(r.source) && rerun.Callers(r.source) > 1})
 	if spans.SpanCount() == 0 {
 		return nil, nil
 	}

@@ -135,16 +135,16 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	}
 	r.replayed = pairs.Replayed
 	report.OtherRuns = pairs.Others
-	report.Model = r.services.model.Report("")
-	for _, o := range r.services.oracle.Reports() {
+	report.Model = r.services.Model.Report("")
+	for _, o := range r.services.Oracle.Reports() {
 		if o.ReplayRunID == r.f.id {
 			report.Oracle = &o.Report
 		}
 	}
-	if e := r.services.oracleElsewhere; e != nil {
+	if e := r.services.Elsewhere; e != nil {
 		report.Elsewhere = e.Report()
 	}
-	for _, m := range r.services.mcp.Reports() {
+	for _, m := range r.services.MCP.Reports() {
 		report.MCP = &m.MCP
 	}
 	report.Policies = r.policies
