@@ -8,16 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
-
-	"go.opentelemetry.io/collector/pdata/plog"
-
-	"github.com/tapedeck/tapedeck/internal/reading/evidence"
-	"github.com/tapedeck/tapedeck/internal/reading/harness"
-	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
-	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
 
 // asProgram is the agent of the tests under the name of a published program.
@@ -84,45 +76,5 @@ func TestRecordLeadsWithTheExitCode(t *testing.T) {
 	got = commanded(t, "record", "--grace", "1s", "--to", filepath.Join(t.TempDir(), "deck"), "--", "sh", "-c", `"$0"; (setsid sleep 1000 >/dev/null 2>&1 &); sleep 0.2`, os.Args[0])
 	if got.code != exitOK || !strings.Contains(got.stderr, "tapedeck: the command left 1 processes behind, which were ended: sleep\n") {
 		t.Errorf("%+v", got)
-	}
-}
-
-// Files that records refer to are read when the command has ended, and the doctor does not ask for them.
-func TestBodiesInFilesBecomeEvidence(t *testing.T) {
-	dir := t.TempDir()
-	bodies, err := agentprofile.OpenBodies(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = bodies.Close() }()
-	file := filepath.Join(dir, "bodies", "a.request.json")
-	c := &capture{in: newReceiver(nil, nil), hold: true, bodies: bodies, doctor: doctor.NewReceiver()}
-	ld := plog.NewLogs()
-	sl := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
-	sl.Scope().SetName("com.anthropic.claude_code.events")
-	record := sl.LogRecords().AppendEmpty()
-	record.SetTraceID([16]byte{1})
-	record.SetTimestamp(1_700_000_000_000_000_000)
-	for name, value := range map[string]string{"event.name": "api_request_body", "session.id": "s", "prompt.id": "p", "body_ref": file} {
-		record.Attributes().PutStr(name, value)
-	}
-	c.AddLogs(ld)
-	if err := os.WriteFile(file, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`), 0o600); err != nil { // after the record
-		t.Fatal(err)
-	}
-	c.release(&harness.Facts{}, nil)
-	items := c.in.set.Items()
-	if !slices.ContainsFunc(items, func(i evidence.Item) bool {
-		body, ok := i.Span.Attributes().Get("body")
-		return ok && strings.Contains(body.AsString(), `"hi"`)
-	}) {
-		t.Errorf("%d items without the body", len(items))
-	}
-	for _, source := range c.doctor.Diagnose().Sources {
-		for _, m := range source.Missing {
-			if m.Code == "external_content" {
-				t.Errorf("%+v", m)
-			}
-		}
 	}
 }

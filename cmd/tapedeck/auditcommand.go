@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
@@ -79,7 +80,7 @@ func (f *auditFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	relay := auditrelay.New(auditrelay.Config{To: strings.TrimRight(f.to, "/"), ReplayRunID: f.replay, Drain: f.drain, Problem: func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if said++; said <= maxExplained {
+		if said++; said <= ingest.MaxExplained {
 			complain(stderr, err)
 		}
 	}})

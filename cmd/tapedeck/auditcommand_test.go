@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
-	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpserver"
 )
 
 // auditSink is what a collector received.
@@ -69,7 +69,7 @@ func auditCollector(t *testing.T) (*auditSink, string) {
 	ctx, stop := context.WithCancel(context.Background())
 	sink, done := &auditSink{some: make(chan struct{}, 1)}, make(chan error, 1)
 	go func() {
-		_, err := doctor.Listen(ctx, listener, sink, math.MaxInt)
+		_, err := otlpserver.Listen(ctx, listener, sink, math.MaxInt)
 		done <- err
 	}()
 	t.Cleanup(func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/filter"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
@@ -93,7 +93,7 @@ func choices() map[string][]string {
 		"fail-on":          severities,
 		"fail-on-status":   replay.Statuses,
 		"finding":          codes,
-		"formats":          slices.Concat(derive.DefaultFormats, writes),
+		"formats":          slices.Concat(generation.DefaultFormats, writes),
 		"grade":            texts(tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect),
 		"import --format":  reads,
 		"input":            {"stdin", "arg", "env:", "file", "http:", "a2a:", "none"},

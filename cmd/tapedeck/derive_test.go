@@ -323,18 +323,3 @@ func TestDeriveStopsWhenTheDeckCannotBeWritten(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-// Traces without a run are one line, however many they are.
-func TestTracesWithoutARunAreOneLine(t *testing.T) {
-	for n, want := range map[int]string{1: "no run in trace 01: no spans\n", 2: "no run in 2 traces: no spans of an agent run; the first one is 01\n", 500: "no run in 500 traces"} {
-		in := newReceiver(nil, nil)
-		for i := range n {
-			in.left[fmt.Sprintf("%02d", i+1)] = fmt.Sprintf("no run in trace %02d: no spans", i+1)
-		}
-		var stderr bytes.Buffer
-		in.explain(&stderr)
-		if got := stderr.String(); !strings.HasPrefix(got, "tapedeck: "+want) || strings.Count(got, "\n") != 1 {
-			t.Errorf("%d: %q", n, got)
-		}
-	}
-}

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpserver"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
@@ -180,12 +181,12 @@ func (d *diagnosis) listen(ctx context.Context) error {
 	say(d.stderr, "listening on %s for %s or %d spans; set OTEL_EXPORTER_OTLP_ENDPOINT=http://%s", listener.Addr(), d.flags.span, d.flags.most, listener.Addr())
 	bounded, cancel := context.WithTimeout(ctx, d.flags.span)
 	defer cancel()
-	refused, err := doctor.Listen(bounded, listener, d.in, d.flags.most) // an interrupt ends it like the time does: what came is reported
+	refused, err := otlpserver.Listen(bounded, listener, d.in, d.flags.most) // an interrupt ends it like the time does: what came is reported
 	sayRefused(d.stderr, refused)
 	return err
 }
 
-func sayRefused(stderr io.Writer, refused doctor.Refused) {
+func sayRefused(stderr io.Writer, refused otlpserver.Refused) {
 	if text := refused.String(); text != "" {
 		say(stderr, "%s", text)
 	}

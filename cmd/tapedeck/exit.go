@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )
 
@@ -68,6 +69,17 @@ func exitCode(err error, stderr io.Writer) int {
 // complain writes an error as one line. Names of files and the like may hold anything, so it is made safe for a terminal.
 func complain(stderr io.Writer, err error) {
 	say(stderr, "%s", err.Error())
+}
+
+// isStoreError tells an error of the storage service from one of what it holds.
+func isStoreError(err error) bool {
+	_, ok := errors.AsType[*deck.StoreError](err)
+	return ok
+}
+
+// sayer is say for packages that do not know the command line.
+func sayer(stderr io.Writer) func(format string, args ...any) {
+	return func(format string, args ...any) { say(stderr, format, args...) }
 }
 
 // say writes a diagnostic as one line.

@@ -242,11 +242,11 @@ func toolsOf(r *rerunning) (t experiment.Tools) {
 		served += of.Entries.Served + of.Entries.Passed
 		total = of.Entries.Total
 	}
-	reports := r.services.oracle.Reports()
+	reports := r.services.Oracle.Reports()
 	for i := range reports {
 		count(&reports[i].Report)
 	}
-	sessions := r.services.mcp.Reports()
+	sessions := r.services.MCP.Reports()
 	for i := range sessions {
 		count(&sessions[i].MCP)
 	}

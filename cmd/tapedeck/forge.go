@@ -17,10 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/interop/auditrelay"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -79,7 +81,7 @@ func isWeb(address string) bool {
 }
 
 // elsewhere makes what another oracle answers. The command asks tapedeck, which asks that host and no other.
-func (r *rerunning) elsewhere(s *services, note func(rerun.Layer, rerun.Asked)) error {
+func (r *rerunning) elsewhere(s *replayserver.Server, note func(rerun.Layer, rerun.Asked)) error {
 	if named := r.f.forge.oracle; isWeb(named) {
 		e, err := rerun.NewEndpoint(named)
 		if err != nil {
@@ -87,7 +89,7 @@ func (r *rerunning) elsewhere(s *services, note func(rerun.Layer, rerun.Asked)) 
 		}
 		e.Source, e.Token = r.source.Run.RunID, secretenv.Get(tokenVariable)
 		e.Note = func(a rerun.Asked) { note(rerun.LayerOracle, a) }
-		s.oracleElsewhere = e
+		s.Elsewhere = e
 	}
 	return nil
 }
@@ -160,14 +162,14 @@ func (a *auditTap) end() {
 }
 
 // into gives the records to the evidence of the replay.
-func (a *auditTap) into(c *capture) {
+func (a *auditTap) into(in *ingest.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.line) > 0 {
 		a.end()
 	}
 	for i, line := range a.lines {
-		c.add(otlpfile.Document{Signal: otlpfile.SignalAudit, Name: "stderr", Line: i + 1, Audit: line})
+		_ = in.Add(otlpfile.Document{Signal: otlpfile.SignalAudit, Name: "stderr", Line: i + 1, Audit: line}) // what cannot be read as a record is none
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -223,7 +224,7 @@ func TestOnlyAuditRecordsAreTapped(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	tap.into(&capture{hold: true})
+	tap.into(ingest.NewBatch(nil, nil))
 	if len(tap.lines) != 2 || tap.lines[0] != record || tap.lines[1] != record || tap.lost != 1 || !strings.HasSuffix(passed.String(), record) {
 		t.Errorf("%d lines, %d lost", len(tap.lines), tap.lost)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/retention"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -153,7 +154,7 @@ func (f *gcFlags) sweep(ctx context.Context, c *retention.Collector, stdout, std
 	failed := func(err error) error {
 		complain(stderr, err)
 		sums.Failed++
-		if lost++; isStoreError(err) && !errors.Is(err, deck.ErrCorrupt) && lost >= maxFailures {
+		if lost++; isStoreError(err) && !errors.Is(err, deck.ErrCorrupt) && lost >= ingest.MaxFailures {
 			return errors.New("the deck cannot be read or written; the rest was left out")
 		}
 		return ctx.Err()

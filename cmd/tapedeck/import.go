@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/formats"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -78,7 +78,7 @@ if a file could not be read, or a deck not be read or written.`,
 			if flag := changedOf(cmd, append([]string{"layout"}, filterNames()...)); flag != "" {
 				return fmt.Errorf("--%s is about decks, and needs --to", flag)
 			}
-			f.options.Producer = derive.Producer()
+			f.options.Producer = generation.Producer()
 			return f.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -141,11 +141,11 @@ func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, s
 		}
 		for _, r := range runs {
 			// On stdout nothing lies beside the tape.
-			names := []string{derive.FormatTape}
+			names := []string{generation.FormatTape}
 			if out.store != nil {
-				names = derive.DefaultFormats
+				names = generation.DefaultFormats
 			}
-			files, _, err := derive.Files(nil, r.Tape, names)
+			files, _, err := generation.Files(nil, r.Tape, names)
 			if err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
@@ -52,7 +54,7 @@ exit code is 0 if the whole deck was joined, also when there was nothing to join
 	}
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "write nothing; the lines say what would be written")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
-	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", generation.DefaultFormats, "files to write for each run")
 	f.sign.add(cmd)
 	cmd.Flags().IntVar(&f.most, "max-traces", 2000, "leave traces alone of which more than this may belong together")
 	return cmd
@@ -77,7 +79,7 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Sign: sign})
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: f.formats, Sign: sign}})
 	failed, lost := 0, 0
 	for written, err := range w.JoinDeck(ctx, derive.DeckJoin{Tenant: f.tenant, Rehearse: f.dryRun, MaxTraces: f.most}) {
 		switch {
@@ -95,7 +97,7 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 		if isStoreError(err) {
 			lost++
 		}
-		if lost == maxFailures {
+		if lost == ingest.MaxFailures {
 			return errors.New("the deck cannot be read or written; the rest was left out")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/reading/nesting"
@@ -21,9 +22,6 @@ import (
 
 // A deck has one redaction key. Evidence under another key makes a second version of every span that holds a token. The tapes then have
 // conflicting spans, which replays cannot verify. So every command that stores evidence compares its key with those that are there.
-
-// errKeyChange is returned, wrapped, for a key that is not the one of what is there.
-var errKeyChange = errors.New("another redaction key")
 
 // keyGuard compares the key of a command with those of a deck.
 type keyGuard struct {
@@ -122,7 +120,7 @@ func (g keyGuard) locations(ctx context.Context, all iter.Seq2[deck.Location, er
 			if err == nil {
 				err = g.trace(ctx, location)
 			}
-			if errors.Is(err, errKeyChange) {
+			if errors.Is(err, ingest.ErrKeyChange) {
 				refused(err)
 				continue
 			}
@@ -140,5 +138,5 @@ func (g keyGuard) refuse(what string, keys []string) error {
 		ours = "key " + g.ours
 	}
 	return fmt.Errorf("%w: %s was redacted under key %s, this is %s; name the key of the deck with --redact-key-file or $%s and its scope, or say --allow-key-change",
-		errKeyChange, what, strings.Join(slices.Compact(keys), ", "), ours, keyVariable)
+		ingest.ErrKeyChange, what, strings.Join(slices.Compact(keys), ", "), ours, keyVariable)
 }

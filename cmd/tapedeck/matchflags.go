@@ -12,8 +12,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
-	"github.com/tapedeck/tapedeck/tape"
-	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // matchFlags say how calls are matched with entries.
@@ -64,15 +62,6 @@ func (f *matchFlags) options() (oracle.Options, error) {
 		return oracle.Options{}, fmt.Errorf("--redaction-key-scope needs --redaction-key-file or $%s", keyVariable)
 	}
 	return o, nil
-}
-
-// volatileOf finds what differs from run to run although nothing differs, in what programs write; nil with
-// --exact.
-func volatileOf(t *tape.Tape, exact bool) *normalise.Volatile {
-	if exact {
-		return nil
-	}
-	return &normalise.Volatile{From: t.Run.StartedAt, To: t.Run.EndedAt}
 }
 
 const exactUsage = "take no ids, times and the like for equal that differ from run to run"

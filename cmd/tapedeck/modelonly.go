@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape/compare"
 )
@@ -51,7 +52,7 @@ func (r *replaying) modelOnly(ctx context.Context, f *modelOnlyFlags, level comp
 		}
 		o.Models = append(o.Models, e)
 	}
-	masking, err := stubOptions(oracle.Options{})
+	masking, err := replayserver.ModelOptions(oracle.Options{})
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/replay/capture"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
@@ -78,18 +82,18 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 
 // observe runs the command and takes in its telemetry, or with --tee its model calls. dir is a folder that is
 // removed when the command has ended.
-func (f *recordFlags) observe(ctx context.Context, c *capture, command rerun.Command, dir string, stderr io.Writer) (agent launched, exit rerun.Exit, err error) {
+func (f *recordFlags) observe(ctx context.Context, c *capture.Capture, command rerun.Command, dir string, seen *doctor.Receiver) (agent capture.Launched, exit rerun.Exit, err error) {
 	if f.tee {
-		t, err := openTee(ctx, c.environ, command.Argv)
+		t, err := capture.OpenTee(ctx, c.Environ, command.Argv)
 		if err != nil {
 			return agent, exit, err
 		}
-		exit, err = t.run(ctx, c, command, dir, stderr)
+		exit, err = t.Run(ctx, c, command, dir)
 		return agent, exit, err
 	}
-	exit, err = c.run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {
-		agent, err = prepareRecorded(command, c.environ, dir, stderr)
-		c.doctor.Told(agent.given(command.Env))
+	exit, err = c.Run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {
+		agent, err = capture.LaunchRecorded(command, c.Environ, dir, c.Say)
+		seen.Told(givenTo(&agent, command.Env))
 		return err
 	})
 	return agent, exit, err
@@ -109,15 +113,16 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := f.harnessFlags.check(); err != nil {
 		return err
 	}
-	if _, err := f.sign.signer(); err != nil { // before the command runs
+	sign, err := f.sign.signer() // before the command runs
+	if err != nil {
 		return err
 	}
 	redactor, err := f.open(stderr)
 	if err != nil {
 		return err
 	}
-	w := derivationTo(f.redactionFlags, f.sign, f.tenant, stdout, stderr)
-	if w.gate, err = f.gate(); err != nil {
+	gate, err := f.gate()
+	if err != nil {
 		return err
 	}
 	d, err := deck.Open(ctx, f.to)
@@ -129,8 +134,11 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := guard.wholeDeck(ctx, f.tenant, sampledTapes); err != nil {
 		return err
 	}
-	w.guard = &guard
 	stderr = concurrent(stderr)
+	w := &ingest.Writer{
+		Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: f.tenant, SameKey: guard.trace, Say: sayer(stderr),
+		Wrote: func(t derive.Written) error { return reportTape(stdout, t) },
+	}
 	known, err := f.begin(ctx, f.to, stderr)
 	if err != nil {
 		return err
@@ -150,45 +158,45 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return err
 	}
 	defer func() { err = errors.Join(err, bodies.Close()) }()
-	c := &capture{in: newReceiver(nil, redactor), hold: true, environ: environ, bodies: bodies, doctor: doctor.NewReceiver(), ended: func(exit rerun.Exit) { sayExit(stderr, exit) }}
+	seen := doctor.NewReceiver()
+	c := &capture.Capture{In: ingest.NewBatch(nil, redactor), Environ: environ, Bodies: bodies, Also: seen, Say: sayer(stderr), Ended: func(exit rerun.Exit) { sayExit(stderr, exit) }}
 	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace, Detached: func(names []string) { sayDetached(stderr, names) }}
-	agent, exit, err := f.observe(ctx, c, command, dir, stderr)
+	agent, exit, err := f.observe(ctx, c, command, dir, seen)
 	if err != nil {
 		return err
 	}
 	passed := known.end(ctx, environ, f.timeout, f.grace)
-	c.release(&known.facts, known.kept)
-	if c.err != nil {
-		return c.err
-	}
-	c.in.input.say(stderr)
-	if err := w.write(ctx, d, c.in); err != nil {
+	if err := c.Release(&known.facts, known.kept); err != nil {
 		return err
 	}
-	if c.items > 0 && !f.tee { // there is nothing to set
-		if advice := c.doctor.Diagnose(); !advice.Healthy() {
+	sayRedacted(stderr, &c.In.Redactor)
+	if err := w.Write(ctx, d, c.In); err != nil {
+		return err
+	}
+	if c.Len() > 0 && !f.tee { // there is nothing to set
+		if advice := seen.Diagnose(); !advice.Healthy() {
 			if _, err := stderr.Write(reportText(advice, false)); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
-	case c.items == 0 && f.tee:
+	case c.Len() == 0 && f.tee:
 		return errors.New("nothing was written: no model call passed. The command has to ask its models where the variables say that --tee sets, by a protocol that is known: see docs/replay.md")
-	case c.items == 0 && agent.Name != "":
-		return fmt.Errorf("nothing was written: no telemetry came of %s%s", agent.Name, agent.why())
-	case c.items == 0:
+	case c.Len() == 0 && agent.Name != "":
+		return fmt.Errorf("nothing was written: no telemetry came of %s%s", agent.Name, whySilent(&agent))
+	case c.Len() == 0:
 		return errors.New("nothing was written: no telemetry came. The command has to export spans by OTLP to $OTEL_EXPORTER_OTLP_ENDPOINT, which record sets, " +
 			"and to flush them before it ends: an SDK with an OTLP exporter, and the instrumentation of its framework. See docs/first-tape.md")
-	case w.written == 0:
-		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", c.items)
+	case w.Written == 0:
+		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", c.Len())
 	}
-	if w.written == 1 {
-		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.last), f.to)
+	if w.Written == 1 {
+		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.Last), f.to)
 	} else {
-		say(stderr, "to look at the %d runs: tapedeck ls %s", w.written, f.to)
+		say(stderr, "to look at the %d runs: tapedeck ls %s", w.Written, f.to)
 	}
-	if exit.Code != 0 || exit.TimedOut || w.refused > 0 || !passed {
+	if exit.Code != 0 || exit.TimedOut || w.Refused > 0 || !passed {
 		return &exitError{code: exitPartial}
 	}
 	return nil

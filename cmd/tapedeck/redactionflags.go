@@ -7,19 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
-	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
@@ -134,52 +127,4 @@ func stateDir() (string, error) {
 		return "", err
 	}
 	return filepath.Join(home, ".local", "state", "tapedeck"), nil
-}
-
-// inputRedactor redacts telemetry before it becomes evidence, and marks it. Without a redactor it takes off markers, which files can hold from
-// anybody.
-type inputRedactor struct {
-	redactor *redact.Redactor // nil: off
-	report   redact.Report
-}
-
-func (s *inputRedactor) traces(td ptrace.Traces) {
-	for _, rs := range td.ResourceSpans().All() {
-		handover.Strip(rs.Resource().Attributes())
-	}
-	if s.redactor != nil {
-		s.redactor.Traces(td, &s.report)
-	}
-	for _, rs := range td.ResourceSpans().All() {
-		s.mark(rs.Resource().Attributes())
-	}
-}
-
-func (s *inputRedactor) logs(ld plog.Logs) {
-	for _, rl := range ld.ResourceLogs().All() {
-		handover.Strip(rl.Resource().Attributes())
-	}
-	if s.redactor != nil {
-		s.redactor.Logs(ld, &s.report)
-	}
-	for _, rl := range ld.ResourceLogs().All() {
-		s.mark(rl.Resource().Attributes())
-	}
-}
-
-func (s *inputRedactor) mark(resource pcommon.Map) {
-	if s.redactor != nil {
-		resource.PutStr(handover.Redaction, s.redactor.Marker().String())
-	}
-}
-
-// say tells what was replaced.
-func (s *inputRedactor) say(stderr io.Writer) {
-	if n := s.report.Total(); n > 0 {
-		var rules []string
-		for _, rule := range slices.Sorted(maps.Keys(s.report.Hits)) {
-			rules = append(rules, fmt.Sprintf("%s %d", rule, s.report.Hits[rule]))
-		}
-		say(stderr, "redacted values: %s", strings.Join(rules, ", "))
-	}
 }

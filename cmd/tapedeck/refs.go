@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"strconv"
 	"sync/atomic"
@@ -14,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
@@ -58,14 +59,13 @@ func (r *refs) takeTelemetry() {
 		}
 		defer mem.Drop(name)
 		defer func() { err = errors.Join(err, d.Close()) }()
-		c := &derivation{flags: deriveFlags{formats: []string{"tape", "oracle"}, tenant: "default"}, stdout: io.Discard, stderr: r.cmd.ErrOrStderr()}
-		in := newReceiver(nil, nil)
-		c.read(ctx, file, in)
+		w, in := &ingest.Writer{Tenant: "default", Say: r.say}, ingest.NewBatch(nil, nil)
+		w.Read(ctx, in, otlpfile.ReadFile(file, nil, otlpfile.Options{}))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c.audit(in)
-		if err := c.write(ctx, d, in); err != nil {
+		w.CloseAudit(in)
+		if err := w.Write(ctx, d, in); err != nil {
 			return err
 		}
 		return use(d)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -62,7 +63,7 @@ func (r *rerunning) keptWorkspace(ctx context.Context, trace string) (kept *work
 	if at.TraceID = trace; at.Area == deck.AreaJoined {
 		at.Area = deck.AreaRuns
 	}
-	stored, err := derive.NewWriter(d, derive.Options{Producer: derive.Producer()}).Load(ctx, r.source.Run.Tenant, at)
+	stored, err := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer()}}).Load(ctx, r.source.Run.Tenant, at)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -132,7 +133,7 @@ type rerunning struct {
 	proxy    *lockdown.Proxy
 	policies rerun.Policies
 	upstream *modelstub.Upstream // nil: no model is asked
-	services *services
+	services *replayserver.Server
 	// processes counts those that were started: each numbers its calls for itself.
 	processes atomic.Int64
 	mu        sync.Mutex

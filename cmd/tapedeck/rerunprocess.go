@@ -18,14 +18,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
+	"github.com/tapedeck/tapedeck/internal/replay/capture"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -96,7 +102,7 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	model, err := stubOptions(options)
+	model, err := replayserver.ModelOptions(options)
 	if err != nil {
 		return err
 	}
@@ -111,9 +117,9 @@ func (r *rerunning) prepare(ctx context.Context) error {
 	}
 	r.rules, r.renaming, r.mask = model.Rules, &normalise.Renaming{}, model.Mask
 	if r.upstream == nil { // else a real model says what it says
-		options.Volatile, options.Names = volatileOf(r.source, r.f.exact), r.renaming
+		options.Volatile, options.Names = replayserver.VolatileOf(r.source, r.f.exact), r.renaming
 	}
-	model.Volatile, model.Names, model.Served = volatileOf(r.source, r.f.exact), r.renaming, r.served
+	model.Volatile, model.Names, model.Served = replayserver.VolatileOf(r.source, r.f.exact), r.renaming, r.served
 	r.normal = oracle.Normal{Rules: model.Rules, Verifier: model.Verifier, Volatile: model.Volatile}
 	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
@@ -141,15 +147,14 @@ func (r *rerunning) prepare(ctx context.Context) error {
 		defer r.mu.Unlock()
 		r.policies.Override.Served(a)
 	}
-	r.services = &services{
-		localOnly: true, stderr: r.stderr, tap: modeltap.New(),
-		model: stub,
-		oracle: oraclehttp.NewHandler(oraclehttp.Config{
+	r.services = &replayserver.Server{
+		LocalOnly: true, Tap: modeltap.New(), Model: stub,
+		Oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, r.names()...), LocalOnly: true, Speed: r.f.speed(),
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
 			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
-		mcp: mcpserver.NewHandler(mcpserver.Config{
+		MCP: mcpserver.NewHandler(mcpserver.Config{
 			Tape: mcpserver.New(r.source, o, r.siblings()...), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
@@ -225,7 +230,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, bodies.Close()) }()
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID, hold: true, bodies: bodies}
+	c := &capture.Capture{In: ingest.NewBatch(nil, redactor), Tag: r.f.id, Of: r.source.Run.RunID, Bodies: bodies, Say: sayer(r.stderr)}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
 	if r.copy, report.NoCopy, err = r.workspace(ctx, dir); err != nil {
 		return nil, nil, err
@@ -261,9 +266,8 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 			break
 		}
 	}
-	c.release(&harness.Facts{}, nil)
-	if c.err != nil {
-		return nil, nil, c.err
+	if err := c.Release(&harness.Facts{}, nil); err != nil {
+		return nil, nil, err
 	}
 	if report.Evidence != nil && folder != nil {
 		folder.changed(report.Evidence)
@@ -274,9 +278,9 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		}
 		r.copy.Changed(ctx, report.Evidence)
 	}
-	turn.audit.into(c)
+	turn.audit.into(c.In)
 	r.said = turn.answer
-	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.tagged
+	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.Tagged()
 	if r.f.preload {
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
@@ -284,8 +288,8 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		report.Freeze = r.f.freeze
 	}
 	var tapes []*tape.Tape
-	if !madeByTee(r.source) { // else like is compared with like
-		if tapes, err = r.derive(ctx, d, c); err != nil {
+	if !capture.MadeByTee(r.source) { // else like is compared with like
+		if tapes, err = r.derive(ctx, d, c.In); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -299,7 +303,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if redactor != nil {
 		redact = func(text string) string { return redactor.String("", text, nil) }
 	}
-	shown := r.services.model.Shown("")
+	shown := r.services.Model.Shown("")
 	for i := range tapes {
 		tapes[i] = rerun.Told(tapes[i], r.tapes(), shown, redact)
 	}
@@ -310,6 +314,20 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		return nil, nil, fmt.Errorf("--replay-output: %w", err)
 	}
 	return report, replayed, nil
+}
+
+// seen makes the tapes of what the model stub was asked, as record --tee makes them of what passed.
+func (r *rerunning) seen(ctx context.Context, d *deck.Deck, redactor *redact.Redactor) ([]*tape.Tape, error) {
+	spans, _ := r.services.Tap.Traces(modeltap.Options{Seed: r.f.id, Service: r.source.Run.Service.Name, OneRun: !capture.MadeByTee(r.source) && rerun.Callers(r.source) > 1})
+	if spans.SpanCount() == 0 {
+		return nil, nil
+	}
+	capture.TagTraces(spans, r.f.id, r.source.Run.RunID)
+	in := ingest.NewBatch(nil, redactor)
+	if err := in.Add(otlpfile.Document{Signal: otlpfile.SignalTraces, Traces: spans}); err != nil {
+		return nil, err
+	}
+	return r.derive(ctx, d, in)
 }
 
 func (r *rerunning) hooks(oracleURL string) preload.Config {
@@ -332,7 +350,7 @@ type turned struct {
 }
 
 // turn runs the command once.
-func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, dir string, texts []string, headers http.Header) (out turned, err error) {
+func (r *rerunning) turn(ctx context.Context, c *capture.Capture, hooks preload.Config, dir string, texts []string, headers http.Header) (out turned, err error) {
 	r.processes.Add(1)
 	var stdout bytes.Buffer
 	text := texts[0]
@@ -398,12 +416,12 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 			return nil
 		}
 	}
-	hooks.OracleURL, c.listen = address, network.Listen
+	hooks.OracleURL, c.Listen = address, network.Listen
 	all, standIns := r.addresses(address, network.Address), []rerun.Variable(nil)
-	c.environ, standIns, r.withheld = r.environment(all)
-	out.exit, err = c.run(ctx, command, all, func(command *rerun.Command) error {
+	c.Environ, standIns, r.withheld = r.environment(all)
+	out.exit, err = c.Run(ctx, command, all, func(command *rerun.Command) error {
 		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.input.Variables(text), r.f.forge.variables(), r.variables))
-		if _, err := launch(command, c.environ, r.places(dir), &network.Shut); err != nil {
+		if _, err := capture.Launch(command, c.Environ, r.places(dir), &network.Shut); err != nil {
 			return err
 		}
 		if r.f.preload {
@@ -468,13 +486,13 @@ func (r *rerunning) printEnv() error {
 	command, shut := rerun.Command{Argv: r.argv, Env: lines}, rerun.Shut(r.f.shut)
 	if len(r.argv) > 0 {
 		given, _, _ := r.environment(s)
-		agent, err := launch(&command, given, r.places(""), &shut)
+		agent, err := capture.Launch(&command, given, r.places(""), &shut)
 		if err != nil {
 			return err
 		}
 		lines = command.Env
 		for _, label := range agent.Set {
-			if variable(lines, label) == "" {
+			if rerun.ValueIn(lines, label) == "" {
 				lines = append(lines, "and "+label)
 			}
 		}

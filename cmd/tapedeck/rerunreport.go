@@ -15,11 +15,14 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/capture"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
@@ -74,14 +77,19 @@ func (r *rerunning) deck(ctx context.Context) (*deck.Deck, func() error, error) 
 }
 
 // derive makes tapes of what came, as the collector does it, and returns those of the replay.
-func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes []*tape.Tape, err error) {
-	w := derivationTo(r.f.redactionFlags, r.f.sign, r.source.Run.Tenant, io.Discard, r.stderr)
-	if w.gate, err = r.f.gate(); err != nil {
+func (r *rerunning) derive(ctx context.Context, d *deck.Deck, in *ingest.Batch) (tapes []*tape.Tape, err error) {
+	sign, err := r.f.sign.signer()
+	if err != nil {
 		return nil, err
 	}
-	w.audit(c.in)
-	traces := c.in.set.Split()
-	if err := w.write(ctx, d, c.in); err != nil {
+	gate, err := r.f.gate()
+	if err != nil {
+		return nil, err
+	}
+	w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: r.source.Run.Tenant, Say: sayer(r.stderr)}
+	w.CloseAudit(in)
+	traces := in.Set.Split()
+	if err := w.Write(ctx, d, in); err != nil {
 		return nil, err
 	}
 	for _, t := range traces {
@@ -101,7 +109,7 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 	}
 	slices.SortStableFunc(tapes, func(a, b *tape.Tape) int { return a.Run.StartedAt.Compare(b.Run.StartedAt) })
 	if slices.ContainsFunc(r.tapes(), func(t *tape.Tape) bool { return len(t.Run.Joined) > 0 }) { // what was joined is compared with what is joined
-		for _, j := range reconstruct.Join(traces, reconstruct.Options{Tenant: r.source.Run.Tenant, Producer: derive.Producer()}) {
+		for _, j := range reconstruct.Join(traces, reconstruct.Options{Tenant: r.source.Run.Tenant, Producer: generation.Producer()}) {
 			tapes = append(tapes, j.Tape)
 		}
 	}
@@ -115,7 +123,7 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	}
 	recorded, ignored := r.tapes(), r.policies.Ignored()
 	for i, t := range recorded {
-		if report.Seen && !madeByTee(t) { // to the recording belongs what no model was shown
+		if report.Seen && !capture.MadeByTee(t) { // to the recording belongs what no model was shown
 			recorded[i], ignored = rerun.AsShown(t), append(slices.Clone(ignored), rerun.NotShown...)
 		}
 	}
@@ -127,16 +135,16 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	}
 	r.replayed = pairs.Replayed
 	report.OtherRuns = pairs.Others
-	report.Model = r.services.model.Report("")
-	for _, o := range r.services.oracle.Reports() {
+	report.Model = r.services.Model.Report("")
+	for _, o := range r.services.Oracle.Reports() {
 		if o.ReplayRunID == r.f.id {
 			report.Oracle = &o.Report
 		}
 	}
-	if e := r.services.oracleElsewhere; e != nil {
+	if e := r.services.Elsewhere; e != nil {
 		report.Elsewhere = e.Report()
 	}
-	for _, m := range r.services.mcp.Reports() {
+	for _, m := range r.services.MCP.Reports() {
 		report.MCP = &m.MCP
 	}
 	report.Policies = r.policies

@@ -18,6 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/externalcontent"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
@@ -70,7 +72,7 @@ if some references were not, 2 if the deck cannot be read or written.`,
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "fetch, but write nothing; the lines say what would be written")
 	cmd.Flags().Var(&f.object, "max-bytes", "leave larger objects where they are; a trace takes four times as much")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for one object")
-	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", generation.DefaultFormats, "files to write for each run")
 	f.sign.add(cmd)
 	return cmd
 }
@@ -133,7 +135,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	remote := externalcontent.NewRemote(policy)
 	defer func() { err = errors.Join(err, remote.Close()) }()
 	r := externalcontent.New(policy, remote, externalcontent.Limits{Object: int64(f.object), Trace: objectsPerTrace * int64(f.object), Timeout: f.timeout})
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate, Sign: sign})
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: f.formats, Sign: sign}, Gate: gate})
 	if redactor != nil {
 		r.Redact = func(name, content string) string { return redactor.String(name, content, nil) }
 	}
@@ -169,7 +171,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 		if isStoreError(o.Err) {
 			lost++
 		}
-		if lost == maxFailures {
+		if lost == ingest.MaxFailures {
 			return errors.New("the deck cannot be read or written; the rest was left out")
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/scrub"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
@@ -48,7 +49,7 @@ opened. With --dry-run nothing is written, and 1 means that something was found.
 		},
 	}
 	f.redactionFlags.add(cmd)
-	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", generation.DefaultFormats, "files to write for each run")
 	f.sign.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be rewritten, and change nothing")
 	return cmd
@@ -102,7 +103,7 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 			return err
 		}
 	}
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate, Sign: sign})
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: f.formats, Sign: sign}, Gate: gate})
 	s := &scrub.Scrubber{Deck: d, Writer: w, Redactor: redactor, Gate: gate, DryRun: f.dryRun, Now: time.Now()}
 	var sum scrubSummary
 	for o, err := range s.All(ctx) {

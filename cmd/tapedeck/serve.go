@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/oracles"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -183,7 +184,7 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 	if err != nil {
 		return err
 	}
-	all := services{localOnly: config.LocalOnly, stderr: stderr}
+	all := services{Server: replayserver.Server{LocalOnly: config.LocalOnly}, stderr: stderr}
 	defer func() { err = errors.Join(err, all.closeLibrary()) }()
 	var started serving
 	if f.oracle != "" {

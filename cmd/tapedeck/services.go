@@ -8,37 +8,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
-	"github.com/tapedeck/tapedeck/internal/replay/modeltap"
-	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/replay/replayserver"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
-	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
-// services are what one server of a replay answers, told apart by path.
+// services are what serve answers, and what it says of it.
 type services struct {
-	localOnly bool
-	oracle    *oraclehttp.Handler // nil: none
-	model     *modelstub.Handler  // nil: none
-	tap       *modeltap.Tap       // keeps what the model is asked; nil: nothing is kept
-	mcp       *mcpserver.Handler  // nil: none
-	// oracleElsewhere answers in place of the oracle of this process; nil: nothing.
-	oracleElsewhere *rerun.Endpoint
-	token           string
-	library         func() error // closes what the oracle reads from
-	missed          atomic.Bool
+	replayserver.Server
+	library func() error // closes what the oracle reads from
+	missed  atomic.Bool
 
 	mu     sync.Mutex
 	stderr io.Writer
@@ -60,7 +48,7 @@ func (s *services) addOracle(ctx context.Context, f *serveFlags, config oracleht
 	config.Answered = func(_ context.Context, replayRunID string, q *oracle.Query, a *oracle.Answer) {
 		s.answered(f, replayRunID, q, a)
 	}
-	s.oracle = oraclehttp.NewHandler(config)
+	s.Oracle = oraclehttp.NewHandler(config)
 	return started, nil
 }
 
@@ -105,8 +93,8 @@ func (s *services) addMCP(ctx context.Context, f *serveFlags, config oraclehttp.
 	if err != nil {
 		return nil, err
 	}
-	s.token = config.Token
-	s.mcp = mcpserver.NewHandler(mcpserver.Config{
+	s.Token = config.Token
+	s.MCP = mcpserver.NewHandler(mcpserver.Config{
 		Tape: tools, MaxSessions: config.MaxSessions, MaxCalls: config.MaxCalls, MaxBody: config.MaxBody,
 		Answered: func(session string, q *oracle.Query, a *oracle.Answer) { s.answered(f, session, q, a) },
 	})
@@ -154,12 +142,12 @@ func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehtt
 	if err != nil {
 		return nil, err
 	}
-	o, err := stubOptions(options)
+	o, err := replayserver.ModelOptions(options)
 	if err != nil {
 		return nil, err
 	}
-	o.Volatile = volatileOf(l.Tape, f.exact)
-	s.model = modelstub.NewHandler(modelstub.Config{
+	o.Volatile = replayserver.VolatileOf(l.Tape, f.exact)
+	s.Model = modelstub.NewHandler(modelstub.Config{
 		Stub: modelstub.New(l.Tape, o), Token: config.Token, MaxSessions: config.MaxSessions, Speed: config.Speed,
 		Answered: func(session string, a *modelstub.Answer) {
 			if a.Outcome.Served() {
@@ -172,7 +160,7 @@ func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehtt
 			s.say("model call %d%s: %s%s", a.Call, session, a.Outcome, nearest(a.Nearest))
 		},
 	})
-	return &servingModel{l.RunID, s.model.Turns()}, nil
+	return &servingModel{l.RunID, s.Model.Turns()}, nil
 }
 
 // nearest says where a live conversation left the recorded one that is most like it.
@@ -187,16 +175,6 @@ func nearest(d *modelstub.Difference) string {
 	return text
 }
 
-// Close lets what waits answer at once.
-func (s *services) Close() {
-	if s.oracleElsewhere != nil {
-		s.oracleElsewhere.Close()
-	}
-	if s.oracle != nil {
-		s.oracle.Close()
-	}
-}
-
 func (s *services) closeLibrary() error {
 	if s.library == nil {
 		return nil
@@ -204,84 +182,12 @@ func (s *services) closeLibrary() error {
 	return s.library()
 }
 
-// ServeHTTP implements http.Handler.
-func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch path := r.URL.Path; {
-	case s.oracleElsewhere != nil && ofOracle(path):
-		if !oraclehttp.Foreign(w, r, s.localOnly) {
-			s.oracleElsewhere.ServeHTTP(w, r)
-		}
-	case s.oracle != nil && ofOracle(path):
-		s.oracle.ServeHTTP(w, r)
-	case oraclehttp.Foreign(w, r, s.localOnly):
-	case s.mcp != nil && ofMCP.MatchString(path):
-		if oraclehttp.Authorised(w, r, s.token) {
-			s.mcp.ServeHTTP(w, r)
-		}
-	case s.model != nil && s.tap != nil:
-		s.tap.Handler(s.model, "").ServeHTTP(w, r)
-	case s.model != nil:
-		s.model.ServeHTTP(w, r)
-	case s.oracle != nil:
-		s.oracle.ServeHTTP(w, r) // says what there is
-	default:
-		http.Error(w, "tapedeck: the MCP server is at /mcp", http.StatusNotFound)
-	}
-}
-
-// ofMCP are the paths of the MCP server.
-var ofMCP = regexp.MustCompile(`^(?:/session/[^/]+)?/mcp(?:/|$)`)
-
-// ofOracle tells the paths of the oracle from those of providers.
-func ofOracle(path string) bool {
-	if path == "/" { // no provider has it; clients of Forge post there
-		return true
-	}
-	for _, own := range []string{"/v1/tool-calls", "/v1/runs/", "/v1/sessions/", "/openapi.json", "/healthz"} {
-		if path == own || strings.HasSuffix(own, "/") && strings.HasPrefix(path, own) {
-			return true
-		}
-	}
-	return false
-}
-
 // report prints a line for each session.
 func (s *services) report(stdout io.Writer) error {
-	if s.oracle != nil {
-		for _, r := range s.oracle.Reports() {
-			if err := printLine(stdout, r); err != nil {
-				return err
-			}
-		}
-	}
-	if s.mcp != nil {
-		for _, r := range s.mcp.Reports() {
-			if err := printLine(stdout, r); err != nil {
-				return err
-			}
-		}
-	}
-	if s.model != nil {
-		for _, r := range s.model.Reports() {
-			if err := printLine(stdout, r); err != nil {
-				return err
-			}
+	for _, r := range s.Reports() {
+		if err := printLine(stdout, r); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// stubOptions compare model calls as the oracle compares tool calls. Secrets are masked in what is told of live conversations.
-func stubOptions(o oracle.Options) (modelstub.Options, error) {
-	mask := redact.Default()
-	mask.Mode = redact.ModeMask
-	redactor, err := redact.New(mask)
-	if err != nil {
-		return modelstub.Options{}, err
-	}
-	options := modelstub.Options{Verifier: o.Verifier, Mask: func(text string) string { return redactor.String("", text, nil) }}
-	if o.Rules != nil {
-		options.Rules, err = normalise.New(o.Rules.Values)
-	}
-	return options, err
 }

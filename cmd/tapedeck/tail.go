@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -262,8 +263,8 @@ func (p *runPrinter) end(stderr io.Writer) {
 		}
 		slices.Sort(ids)
 		more := ""
-		if len(ids) > maxExplained {
-			ids, more = ids[:maxExplained], fmt.Sprintf(" and %d more", len(ids)-maxExplained)
+		if len(ids) > ingest.MaxExplained {
+			ids, more = ids[:ingest.MaxExplained], fmt.Sprintf(" and %d more", len(ids)-ingest.MaxExplained)
 		}
 		say(stderr, "%s; not complete: %s%s", timeline.Plural(p.shown, "line", "lines"), strings.Join(ids, ", "), more)
 	}

@@ -161,7 +161,7 @@ func listened(t *testing.T, tail *agentTail) (addresses []string, out *lineWrite
 	t.Helper()
 	var listeners []net.Listener
 	for range 2 {
-		l, err := loopback(t.Context())
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

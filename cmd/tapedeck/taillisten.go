@@ -23,13 +23,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/otlpserver"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
-	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -57,7 +59,7 @@ type agentTail struct {
 	keep   func(ctx context.Context, set *evidence.Set) error // nil: nothing is kept
 
 	mu       sync.Mutex
-	redactor inputRedactor
+	redactor ingest.Redactor
 	came     int // spans and log records
 	refused  int // of them, for which there was no room
 	failed   error
@@ -85,13 +87,14 @@ func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinte
 		return err
 	}
 	tenant := cmp.Or(f.filter.Tenant, "default")
-	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: inputRedactor{redactor: redactor}}
+	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: ingest.Redactor{Redactor: redactor}}
 	if f.keep != "" {
-		w := derivationTo(f.redactionFlags, f.sign, tenant, io.Discard, stderr)
-		if _, err := f.sign.signer(); err != nil { // before anything comes
+		sign, err := f.sign.signer() // before anything comes
+		if err != nil {
 			return err
 		}
-		if w.gate, err = f.gate(); err != nil {
+		gate, err := f.gate()
+		if err != nil {
 			return err
 		}
 		d, err := deck.Open(ctx, f.keep)
@@ -103,12 +106,11 @@ func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinte
 		if err := guard.wholeDeck(ctx, tenant, sampledTapes); err != nil {
 			return err
 		}
-		w.guard = &guard
+		w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: tenant, SameKey: guard.trace, Say: sayer(stderr)}
 		t.keep = func(ctx context.Context, set *evidence.Set) error {
-			w.failures = 0
-			in := newReceiver(nil, nil)
-			in.set = set
-			return w.write(ctx, d, in)
+			in := ingest.NewBatch(nil, nil)
+			in.Set = set
+			return w.Write(ctx, d, in)
 		}
 	}
 	var listeners []net.Listener
@@ -141,7 +143,7 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	for _, l := range listeners {
 		say(t.stderr, "listening on %s; set OTEL_EXPORTER_OTLP_ENDPOINT=http://%s", l.Addr(), l.Addr())
 		ports.Go(func() error {
-			refused, err := doctor.Listen(listening, l, t, math.MaxInt)
+			refused, err := otlpserver.Listen(listening, l, t, math.MaxInt)
 			sayRefused(t.stderr, refused)
 			return err
 		})
@@ -152,7 +154,7 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	err = errors.Join(err, t.open.Shutdown(ending))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.redactor.say(t.stderr)
+	sayRedacted(t.stderr, &t.redactor)
 	if t.refused > 0 {
 		say(t.stderr, "%d of %d spans and log records were left out: more was open than is held", t.refused, t.came)
 	}
@@ -163,27 +165,27 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	return errors.Join(err, t.failed)
 }
 
-// AddTraces implements doctor.Sink.
+// AddTraces implements otlpserver.Sink.
 func (t *agentTail) AddTraces(td ptrace.Traces) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.came += td.SpanCount()
-	t.redactor.traces(td)
+	t.redactor.Traces(td)
 	t.admit(td)
 }
 
-// AddLogs implements doctor.Sink.
+// AddLogs implements otlpserver.Sink.
 func (t *agentTail) AddLogs(ld plog.Logs) {
 	own := plog.NewLogs()
 	ld.CopyTo(own)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.came += own.LogRecordCount()
-	t.redactor.logs(own)
+	t.redactor.Logs(own)
 	t.admit(evidence.LogsToTraces(own, segregation.Default))
 }
 
-// Len implements doctor.Sink.
+// Len implements otlpserver.Sink.
 func (t *agentTail) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,7 +264,7 @@ func (t *agentTail) emit(ctx context.Context, e *assembly.Emission) error {
 	}
 	all.Merge(fresh)
 	trace := evidence.Trace{TraceID: hex.EncodeToString(e.Key.TraceID[:]), Set: all}
-	tapes, _ := reconstruct.Trace(trace, reconstruct.Options{Producer: derive.Producer(), Tenant: t.tenant, Redaction: tape.Redaction{Policy: "none"}})
+	tapes, _ := reconstruct.Trace(trace, reconstruct.Options{Producer: generation.Producer(), Tenant: t.tenant, Redaction: tape.Redaction{Policy: "none"}})
 	for _, run := range tapes {
 		if t.wants != nil {
 			m := reel.Meta{Tenant: t.tenant}

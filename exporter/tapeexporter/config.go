@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
@@ -89,8 +90,8 @@ type BoundsConfig struct {
 	MaxParts int `mapstructure:"max_parts"`
 }
 
-func (b BoundsConfig) bounds() derive.Bounds {
-	return derive.Bounds{Bytes: b.MaxBytes, Items: b.MaxItems, Parts: b.MaxParts}
+func (b BoundsConfig) bounds() generation.Bounds {
+	return generation.Bounds{Bytes: b.MaxBytes, Items: b.MaxItems, Parts: b.MaxParts}
 }
 
 // GateProfile are the settings of agentredaction that the gate has to know, or it finds what that leaves on purpose.
@@ -136,13 +137,13 @@ func createDefaultConfig() component.Config {
 	// Batching would put several calls into one attempt; the deck gains nothing from it.
 	queue.Batch = configoptional.None[exporterhelper.BatchConfig]()
 	return &Config{
-		Formats:     slices.Clone(derive.DefaultFormats),
+		Formats:     slices.Clone(generation.DefaultFormats),
 		Reel:        reel.DefaultLimits,
 		Content:     slices.Clone(contents),
 		Compaction:  CompactionConfig{MaxBytes: compaction.DefaultMaxBytes},
 		Compression: "none",
 		Gate:        gateOn,
-		Bounds:      BoundsConfig{derive.DefaultBounds.Bytes, derive.DefaultBounds.Items, derive.DefaultBounds.Parts},
+		Bounds:      BoundsConfig{generation.DefaultBounds.Bytes, generation.DefaultBounds.Items, generation.DefaultBounds.Parts},
 		Timeout:     timeout,
 		Retry:       retry,
 		// Off; what a user who writes `sending_queue:` starts from.
@@ -197,7 +198,7 @@ func (c *Config) Validate() error {
 	if _, err := deck.ParseCompression(c.Compression); err != nil {
 		errs = append(errs, err)
 	}
-	known := derive.KnownFormats()
+	known := generation.KnownFormats()
 	for i, f := range c.Formats {
 		if !slices.Contains(known, f) {
 			errs = append(errs, fmt.Errorf("unknown format %q in formats, known: %s", f, strings.Join(known, ", ")))

@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
@@ -159,8 +160,8 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	d.Compress(compress)
 	e.deck = d
 	options := derive.Options{
-		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
-		Bounds: e.cfg.Bounds.bounds(), EvidenceAlone: e.cfg.evidenceAlone(), Sign: e.sign, Warn: e.warn,
+		Options: generation.Options{Producer: generation.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Bounds: e.cfg.Bounds.bounds(), Sign: e.sign},
+		Accept:  derive.Accept(e.cfg.Accept), Gate: gate, EvidenceAlone: e.cfg.evidenceAlone(), Warn: e.warn,
 	}
 	if d.Layout() == deck.LayoutReels {
 		e.writer = derive.NewReelWriter(d, options, e.cfg.Reel)
@@ -278,7 +279,7 @@ func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) 
 }
 
 func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(), goesOn bool) (err error) {
-	defer derive.Recovered(&err, derive.ErrDefect, g.key.hex())
+	defer generation.Recovered(&err, derive.ErrDefect, g.key.hex())
 	set := evidence.NewSet()
 	complete := g.isComplete()
 	for _, rs := range g.traces.ResourceSpans().All() {
@@ -318,9 +319,9 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 		}
 		return nil
 	}
-	if errors.Is(err, derive.ErrNoRun) {
+	if errors.Is(err, generation.ErrNoRun) {
 		// The evidence is durable; there is nothing to play.
-		unread := errors.Is(err, derive.ErrUnread)
+		unread := errors.Is(err, generation.ErrUnread)
 		e.telemetry.ExporterTapeEmptyTraces.Add(ctx, 1, metric.WithAttributes(attribute.Bool("content", unread)))
 		if unread && now(&e.lastUnread) {
 			e.logger.Warn("a trace holds content but no run that is known, so it gives no tape; `tapedeck doctor` says why", append(trace, zap.Error(err))...)

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 )
 
 // failure is what stands behind an attempt that failed. It is the attribute "cause" of the metric.
@@ -47,7 +47,7 @@ func failureOf(err error) failure {
 	switch {
 	case errors.Is(err, deck.ErrTooLarge):
 		return tooLarge
-	case errors.Is(err, derive.ErrUnderivable), errors.Is(err, deck.ErrCorrupt):
+	case errors.Is(err, generation.ErrUnderivable), errors.Is(err, deck.ErrCorrupt):
 		return underivable
 	case deck.IsFull(err):
 		return full

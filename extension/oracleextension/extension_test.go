@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadatatest"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
@@ -53,7 +54,7 @@ func writeRun(t *testing.T, url, run string, key *redact.Key) string {
 	d, err := deck.Open(t.Context(), url)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer()})
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer()}})
 	for _, set := range all.Split() {
 		written, err := w.Write(t.Context(), derive.Request{Tenant: "default", TraceID: set.TraceID, Set: set.Set, Complete: true})
 		if err == nil && len(written) == 1 {

@@ -28,6 +28,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/assembly/spool"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
@@ -87,9 +88,9 @@ func (s *notes) tapes(t *testing.T) map[string]string {
 	defer mem.Drop("history")
 	d, err := deck.Open(t.Context(), "mem://history")
 	require.NoError(t, err)
-	w := derive.NewWriter(d, derive.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
 	for _, request := range s.taken {
-		if _, err := w.Write(t.Context(), request); !errors.Is(err, derive.ErrNoRun) {
+		if _, err := w.Write(t.Context(), request); !errors.Is(err, generation.ErrNoRun) {
 			require.NoError(t, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
@@ -267,7 +267,7 @@ func (c *compaction) look(ctx context.Context, p partition, objects []reel.Objec
 		}
 		revision := 0
 		if c.Rederive {
-			revision = derive.Revision
+			revision = generation.Revision
 		}
 		stale, err := c.catalog.Outdated(ctx, o, c.tombs, revision)
 		if err != nil {
@@ -344,7 +344,7 @@ func (c *compaction) merge(ctx context.Context, group, objects []reel.Object) er
 	others := slices.DeleteFunc(slices.Clone(objects), func(o reel.Object) bool { return o.Tenant != group[0].Tenant || in(group, o) })
 	m := &reel.Merger{Catalog: c.catalog, Tombs: c.tombs, MaxBytes: c.MaxBytes, Derive: c.rows, DryRun: c.DryRun}
 	if c.Rederive {
-		m.Revision = derive.Revision
+		m.Revision = generation.Revision
 	}
 	done, err := m.Merge(ctx, group, others)
 	if err != nil {
@@ -390,7 +390,7 @@ func (c *compaction) merge(ctx context.Context, group, objects []reel.Object) er
 
 // rows makes the tapes of a trace.
 func (c *compaction) rows(ctx context.Context, t *reel.Trace) ([]reel.Row, error) {
-	return view.Rows(ctx, t, derive.Options{Sign: c.Sign})
+	return view.Rows(ctx, t, generation.Options{Sign: c.Sign})
 }
 
 // remove takes away the reels whose time has come; all waits for it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
@@ -136,7 +137,7 @@ func BenchmarkGate(b *testing.B) {
 	shapes(b, func(b *testing.B, shape agentload.Shape) {
 		bench(b, shape, func(body []byte) written {
 			set := decode(b, body)
-			files, _, err := Files(nil, tapesOf(set)[0], DefaultFormats)
+			files, _, err := generation.Files(nil, tapesOf(set)[0], generation.DefaultFormats)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -204,7 +205,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		w = NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "bench"}, Gate: gate})
+		w = NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "bench"}}, Gate: gate})
 	}
 	b.SetBytes(int64(bytes))
 	b.ReportAllocs()

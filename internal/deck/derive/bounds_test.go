@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -94,7 +95,7 @@ func cutFinding(t *testing.T, body []byte) bool {
 
 func TestTapesOfABoundedTraceAreTheSameInAnySplit(t *testing.T) {
 	const n, fit = 60, 20
-	options := Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}, Bounds: Bounds{Items: fit}}
+	options := Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}, Bounds: generation.Bounds{Items: fit}}}
 	whole := decks(t)
 	if _, err := NewWriter(whole, options).Write(t.Context(), longRequest(merged(0, n))); err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestTapesOfABoundedTraceAreTheSameInAnySplit(t *testing.T) {
 
 func TestEvidenceWithinTheBoundsHasNoFindingAboutThem(t *testing.T) {
 	d := decks(t)
-	w := NewWriter(d, Options{Bounds: Bounds{Items: 3}})
+	w := NewWriter(d, Options{Options: generation.Options{Bounds: generation.Bounds{Items: 3}}})
 	if _, err := w.Write(t.Context(), longRequest(merged(0, 3))); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestConstantTraceIDReadsABoundedNumberOfParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(d, Options{Bounds: Bounds{Parts: most}})
+	w := NewWriter(d, Options{Options: generation.Options{Bounds: generation.Bounds{Parts: most}}})
 	for i := range 40 {
 		faults.Reset()
 		if _, err := w.Write(t.Context(), longRequest(oneCall(i))); err != nil {
@@ -240,12 +241,12 @@ func TestLatePiecesInFlightAreDerivedTogether(t *testing.T) {
 	eachWay(t, func(t *testing.T, request func(*evidence.Set) Request) {
 		const pieces = 30
 		d := decks(t)
-		w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
+		w := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
 		first, release := true, make(chan struct{})
 		var mu sync.Mutex
 		derived := 0
-		w.enter = func(stage string) {
-			if stage != stageReconstruct {
+		w.deriver.Enter = func(stage string) {
+			if stage != generation.StageReconstruct {
 				return
 			}
 			mu.Lock()
@@ -282,7 +283,7 @@ func TestLatePiecesInFlightAreDerivedTogether(t *testing.T) {
 		}
 		got, _ := currentFiles(t, d)
 		alone := decks(t)
-		if _, err := NewWriter(alone, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}).Write(t.Context(), longRequest(merged(0, pieces))); err != nil {
+		if _, err := NewWriter(alone, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}}).Write(t.Context(), longRequest(merged(0, pieces))); err != nil {
 			t.Fatal(err)
 		}
 		want, _ := currentFiles(t, alone)
@@ -302,8 +303,8 @@ func TestWhoWaitsForItsTurnDoesNotOutstayItsTime(t *testing.T) {
 		d := decks(t)
 		w := NewWriter(d, Options{})
 		release := make(chan struct{})
-		w.enter = func(stage string) {
-			if stage == stageReconstruct {
+		w.deriver.Enter = func(stage string) {
+			if stage == generation.StageReconstruct {
 				<-release
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -164,7 +165,7 @@ func (w *Writer) allTapes(ctx context.Context, read tapesRead, joined map[trace]
 	if err != nil || s.Set.Len() == 0 {
 		return nil, err
 	}
-	tapes, _, err := w.reconstruct(s)
+	tapes, _, err := w.deriver.Tapes(&s.Evidence)
 	return tapes, err
 }
 
@@ -220,7 +221,7 @@ func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(d
 
 // readTapes reads the current tapes of a location.
 func (w *Writer) readTapes(ctx context.Context, location deck.Location) (tapes []*tape.Tape, err error) {
-	defer Recovered(&err, ErrUnderivable, location.TraceID)
+	defer generation.Recovered(&err, generation.ErrUnderivable, location.TraceID)
 	_, err = w.deck.ReadCurrent(ctx, location, func(current deck.GenerationState) error {
 		tapes, err = runs.Tapes(ctx, w.deck, location, current)
 		return err
@@ -230,7 +231,7 @@ func (w *Writer) readTapes(ctx context.Context, location deck.Location) (tapes [
 
 // Load gathers what the deck holds of a trace. tenant is its name; that of the location may be escaped.
 func (w *Writer) Load(ctx context.Context, tenant string, location deck.Location) (_ *Stored, err error) {
-	defer Recovered(&err, ErrUnderivable, location.TraceID)
+	defer generation.Recovered(&err, generation.ErrUnderivable, location.TraceID)
 	target, err := w.deck.LocationWriter(ctx, location)
 	if err != nil {
 		return nil, fmt.Errorf("look for tombstones of trace %s: %w", location.TraceID, err)
@@ -239,8 +240,8 @@ func (w *Writer) Load(ctx context.Context, tenant string, location deck.Location
 	if err != nil {
 		return nil, fmt.Errorf("list trace %s: %w", location.TraceID, err)
 	}
-	s := &Stored{Tenant: tenant, TraceID: location.TraceID, target: target, state: state}
-	if err := w.unite(s, "", nil, w.partsOf(ctx, s)); err != nil {
+	s := &Stored{Evidence: generation.Evidence{Tenant: tenant, TraceID: location.TraceID}, target: target, state: state}
+	if err := w.unite(ctx, s, "", nil); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
@@ -75,7 +76,7 @@ func openDeck(t *testing.T, kind string) (*deck.Deck, *Writer) {
 			t.Error(err)
 		}
 	})
-	return d, NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
+	return d, NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
 }
 
 // below returns all objects whose key begins with a prefix.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 )
 
 // early is what was written of a trace before anybody had looked whether the deck holds it already.
@@ -27,7 +28,7 @@ type early struct {
 //
 // It returns nil where a trace is not written this way.
 func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *early, written []Written, err error) {
-	if !r.First || !r.Complete || r.Set.Len() == 0 || w.options.Accept.refuses(deck.AreaRuns) || r.Set.Verdict(w.options.Replay).Replay {
+	if !w.mayWriteFirst(r) {
 		return nil, nil, nil
 	}
 	location := deck.Location{Area: deck.AreaRuns, Tenant: r.Tenant, TraceID: r.TraceID}
@@ -45,18 +46,18 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	defer func() {
 		if p := recover(); p != nil {
 			if err = flush(); err == nil {
-				err = defect(d.sentinel(), r.TraceID, p)
+				err = generation.Defect(d.sentinel(), r.TraceID, p)
 			}
 		}
 	}()
-	w.stage(stageEncode)
+	w.deriver.Stage(stageEncode)
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
 	part, err := r.Set.CanonicalIn(buf)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
 	}
-	w.stage(stageGate)
+	w.deriver.Stage(stageGate)
 	if err := w.passEvidence(ctx, location, r.Set); err != nil {
 		return nil, nil, err
 	}
@@ -77,8 +78,8 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	if !created && !held || d.turn.last != nil {
 		return nil, nil, nil // a part that is held still is written on the way of all others
 	}
-	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
-	if err := w.unite(s, own, r.Set, w.partsOf(ctx, s)); err != nil {
+	s := &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
+	if err := w.unite(ctx, s, own, r.Set); err != nil {
 		return nil, nil, err
 	}
 	s.Placement = Placement{Area: deck.AreaRuns, Verdict: s.Set.Verdict(w.options.Replay)}
@@ -90,8 +91,13 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 		return nil, nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}
 	others := slices.ContainsFunc(s.state.Generations, func(g deck.GenerationState) bool { return !slices.Contains(d.made, made{location, g.Generation}) })
-	alone := !target.Tombstones().Any() && slices.Equal(s.state.Parts, s.parts) && !others
+	alone := !target.Tombstones().Any() && slices.Equal(s.state.Parts, s.Parts) && !others
 	return &early{s, alone}, written, failed
+}
+
+// mayWriteFirst reports whether a request brings all of a production trace that is new as far as its sender knows.
+func (w *Writer) mayWriteFirst(r Request) bool {
+	return r.First && r.Complete && r.Set.Len() > 0 && !w.options.Accept.refuses(deck.AreaRuns) && !r.Set.Verdict(w.options.Replay).Replay
 }
 
 // takeBack removes what a delivery has written in vain: the part and the tapes of it where somebody had taken them away for good, and tapes that

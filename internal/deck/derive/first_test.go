@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 )
 
@@ -50,14 +51,14 @@ func newTraceCosts(t *testing.T, as func(*decktest.FaultStore) deck.Store) {
 		t.Error(diff)
 	}
 	// Evidence of which no tape can be made is written all the same, and nothing is tried twice.
-	w.enter = func(at string) {
-		if at == stageRender {
+	w.deriver.Enter = func(at string) {
+		if at == generation.StageRender {
 			panic("a value that nobody thought of")
 		}
 	}
 	faults.Reset()
 	first.TraceID, first.Set = strings.Repeat("0", 31)+"2", union(all...)
-	if _, err := w.Write(t.Context(), first); !errors.Is(err, ErrUnderivable) {
+	if _, err := w.Write(t.Context(), first); !errors.Is(err, generation.ErrUnderivable) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"put", "list"}, operations()); diff != "" {

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -127,7 +128,7 @@ func TestUnredactedEvidenceGoesToQuarantineMasked(t *testing.T) {
 					if q.What != "evidence" || q.Hits == 0 || len(q.Rules) == 0 || q.Report == "" {
 						t.Errorf("%s: %+v", run.Group, q)
 					}
-				} else if err != nil && !errors.Is(err, ErrNoRun) {
+				} else if err != nil && !errors.Is(err, generation.ErrNoRun) {
 					t.Error(err)
 				}
 			}
@@ -163,13 +164,13 @@ func TestUnredactedEvidenceGoesToQuarantineMasked(t *testing.T) {
 func TestRedactedEvidencePassesTheGate(t *testing.T) {
 	r := testRedactor(t)
 	d, _ := openDeck(t, "mem")
-	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default()), Formats: KnownFormats()})
+	w := NewWriter(d, Options{Options: generation.Options{Formats: generation.KnownFormats()}, Gate: gateOf(t, redact.Default())})
 	runs, _ := withSecrets(t)
 	count := int64(0)
 	for _, run := range runs {
 		for _, tr := range redacted(t, run, r).Split() {
 			written, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true})
-			if err != nil && !errors.Is(err, ErrNoRun) {
+			if err != nil && !errors.Is(err, generation.ErrNoRun) {
 				t.Errorf("%s: %v", run.Group, err)
 			}
 			for _, one := range written {
@@ -344,7 +345,7 @@ func TestGateDoesNotReadTwoResultsAsOneText(t *testing.T) {
 	set := evidence.NewSet()
 	set.AddTraces(td)
 	d, _ := openDeck(t, "mem")
-	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default()), Formats: KnownFormats()})
+	w := NewWriter(d, Options{Options: generation.Options{Formats: generation.KnownFormats()}, Gate: gateOf(t, redact.Default())})
 	written, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: strings.Repeat("ab", 16), Set: set, Complete: true})
 	if err != nil || len(written) != 1 {
 		t.Fatalf("%d tapes, %v", len(written), err)

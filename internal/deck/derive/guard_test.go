@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -20,8 +21,8 @@ func defective(t *testing.T, stage string) (*deck.Deck, *Writer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
-	w.enter = func(at string) {
+	w := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
+	w.deriver.Enter = func(at string) {
 		if at == stage {
 			panic("a value that nobody thought of")
 		}
@@ -44,11 +45,11 @@ func defectAtAnyStage(t *testing.T, first bool) {
 	request := Request{Tenant: "default", TraceID: trace.TraceID, Set: trace.Set, Complete: true, First: first}
 	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID}
 	for stage, durable := range map[string]bool{
-		stageEncode: false, stageGate: false, stageUnite: true, stageReconstruct: true, stageRender: true, stageGateFiles: true,
+		stageEncode: false, stageGate: false, generation.StageUnite: true, generation.StageReconstruct: true, generation.StageRender: true, stageGateFiles: true,
 	} {
 		d, w := defective(t, stage)
-		entered, fail := 0, w.enter
-		w.enter = func(at string) {
+		entered, fail := 0, w.deriver.Enter
+		w.deriver.Enter = func(at string) {
 			if at == stage {
 				entered++
 			}
@@ -64,13 +65,13 @@ func defectAtAnyStage(t *testing.T, first bool) {
 		}
 		want := ErrDefect
 		if durable {
-			want = ErrUnderivable
+			want = generation.ErrUnderivable
 		}
 		if !errors.Is(err, want) || durable != (len(state.Parts) == 1) || len(state.Generations) != 0 {
 			t.Errorf("%s: %d parts, %d generations, %v", stage, len(state.Parts), len(state.Generations), err)
 		}
 		// The turn of the trace is free again, and a version without the defect goes on.
-		w.enter = nil
+		w.deriver.Enter = nil
 		if _, err := w.Write(t.Context(), request); err != nil {
 			t.Errorf("%s: afterwards: %v", stage, err)
 		}
@@ -88,15 +89,15 @@ func TestDefectMeetsOnlyItsTraceWhenADeckIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.enter = func(string) { panic("defect") }
-	if _, err := w.Load(t.Context(), "default", stored.target.Location()); !errors.Is(err, ErrUnderivable) {
+	w.deriver.Enter = func(string) { panic("defect") }
+	if _, err := w.Load(t.Context(), "default", stored.target.Location()); !errors.Is(err, generation.ErrUnderivable) {
 		t.Errorf("Load: %v", err)
 	}
 	if roots := w.Roots(stored); len(roots) != 0 {
 		t.Errorf("Roots: %v", roots)
 	}
 	stored.Set = nil
-	if _, _, err := w.Join(t.Context(), []*Stored{stored}); !errors.Is(err, ErrUnderivable) {
+	if _, _, err := w.Join(t.Context(), []*Stored{stored}); !errors.Is(err, generation.ErrUnderivable) {
 		t.Errorf("Join: %v", err)
 	}
 }

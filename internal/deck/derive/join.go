@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -31,7 +31,11 @@ func (w *Writer) join(ctx context.Context, stored []*Stored, rehearse bool) (wri
 		}
 	}
 	for tenant, list := range byTenant {
-		joined, err := w.joinTraces(tenant, list)
+		traces := make([]*generation.Evidence, len(list))
+		for i, s := range list {
+			traces[i] = &s.Evidence
+		}
+		joined, err := w.deriver.Join(tenant, traces)
 		if err != nil {
 			return written, parts, err
 		}
@@ -52,15 +56,6 @@ func (w *Writer) join(ctx context.Context, stored []*Stored, rehearse bool) (wri
 	return written, parts, nil
 }
 
-func (w *Writer) joinTraces(tenant string, list []*Stored) (joined []reconstruct.Joined, err error) {
-	defer Recovered(&err, ErrUnderivable, list[0].TraceID)
-	traces := make([]evidence.Trace, len(list))
-	for i, s := range list {
-		traces[i] = w.trace(s)
-	}
-	return reconstruct.Join(traces, w.reconstruction(tenant)), nil
-}
-
 // byFirstTrace gathers joined runs that lie in one location.
 func byFirstTrace(joined []reconstruct.Joined) [][]reconstruct.Joined {
 	var groups [][]reconstruct.Joined
@@ -76,7 +71,7 @@ func byFirstTrace(joined []reconstruct.Joined) [][]reconstruct.Joined {
 }
 
 func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Stored, group []reconstruct.Joined, rehearse bool) (_ []Written, err error) {
-	defer Recovered(&err, ErrUnderivable, group[0].Tape.Run.TraceID)
+	defer generation.Recovered(&err, generation.ErrUnderivable, group[0].Tape.Run.TraceID)
 	items := 0
 	var digests []string
 	var tapes []*tape.Tape
@@ -89,24 +84,24 @@ func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Store
 				continue
 			}
 			seen[trace] = true
-			items += w.items(stored[i])
-			digests = append(digests, stored[i].parts...)
+			items += w.deriver.Items(&stored[i].Evidence)
+			digests = append(digests, stored[i].Parts...)
 		}
 	}
 	slices.Sort(digests)
 	location := deck.Location{Area: deck.AreaJoined, Tenant: tenant, TraceID: group[0].Tape.Run.TraceID}
-	generation := w.newGeneration(items, digests, w.producer)
+	gen := w.deriver.Name(items, digests)
 	target, err := w.deck.LocationWriter(ctx, location)
 	if err != nil {
 		return nil, fmt.Errorf("look for tombstones of joined trace %s: %w", location.TraceID, err)
 	}
 	if rehearse { // as if it were there already
-		there := deck.LocationState{Generations: []deck.GenerationState{{Generation: generation, Complete: true}}}
-		return w.generation(ctx, target, there, generation, digests, tapes)
+		there := deck.LocationState{Generations: []deck.GenerationState{{Generation: gen, Complete: true}}}
+		return w.generation(ctx, target, there, gen, digests, tapes)
 	}
 	state, err := target.State(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list joined trace %s: %w", location.TraceID, err)
 	}
-	return w.generation(ctx, target, state, generation, digests, tapes)
+	return w.generation(ctx, target, state, gen, digests, tapes)
 }

@@ -215,7 +215,7 @@ func (w *Writer) moved(ctx context.Context, s *Stored) (bool, error) {
 	case deck.AreaRuns:
 		var t deck.Tombstones
 		t, err = w.deck.Tombstones(ctx, s.target.Location())
-		open = !t.Trace() && !slices.ContainsFunc(s.parts, t.Part)
+		open = !t.Trace() && !slices.ContainsFunc(s.Parts, t.Part)
 	case deck.AreaUndecided:
 		var again *plan
 		if again, err = w.plan(ctx, s.known()); err == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/tape"
@@ -119,7 +120,7 @@ func memDeckOf(t *testing.T, layout deck.Layout, as func(*decktest.FaultStore) d
 		t.Fatal(err)
 	}
 	return d, faults, func(a Accept) *Writer {
-		return NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}, Accept: a})
+		return NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}, Accept: a})
 	}
 }
 
@@ -389,7 +390,7 @@ func whole(t *testing.T, set *evidence.Set, trace string, location deck.Location
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}), trace, set, true)
+	put(t, NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}}), trace, set, true)
 	return string(currentTape(t, d, location).AppendJSON(nil))
 }
 

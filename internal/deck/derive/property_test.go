@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
@@ -92,7 +93,7 @@ func deliver(t *testing.T, url string, sets []*evidence.Set) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
+	w := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
 	for _, set := range sets {
 		for _, tr := range set.Split() {
 			_, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true})
@@ -126,7 +127,7 @@ func deliver(t *testing.T, url string, sets []*evidence.Set) map[string]string {
 	return files
 }
 
-func isNoRun(err error) bool { return errors.Is(err, ErrNoRun) }
+func isNoRun(err error) bool { return errors.Is(err, generation.ErrNoRun) }
 
 func TestSameSpansInAnyOrderSplitAndRepetitionGiveTheSameBytes(t *testing.T) {
 	for i, run := range corpusRuns(t) {
@@ -273,7 +274,7 @@ func TestLateSpanAddsOnePartAndReplacesTheGeneration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
+	w := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
 	trace := set.Split()[0].TraceID
 	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 	write := func(s *evidence.Set) deck.LocationState {
@@ -318,7 +319,7 @@ func TestUndecidedEvidenceMovesToTheRunsWhenTheRootComes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
+	w := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}})
 	trace := set.Split()[0].TraceID
 	for _, step := range []struct {
 		set      *evidence.Set
@@ -390,7 +391,7 @@ func TestTraceOfSeveralRunsIsWrittenWithItsOraclesWhateverTheFormats(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}, Formats: []string{FormatTape}})
+	w := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}, Formats: []string{generation.FormatTape}}})
 	trace := first.Split()[0]
 	written, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: trace.TraceID, Set: trace.Set, Complete: true})
 	if err != nil || len(written) != 2 {

@@ -13,14 +13,15 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestUpgradeReplacesWhatOlderVersionsWrote(t *testing.T) {
 	d := decks(t)
-	old := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "v1.0.0"}, Revision: 7})
-	upgraded := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "v1.1.0"}, Revision: 8})
+	old := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "v1.0.0"}, Revision: 7}})
+	upgraded := NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "v1.1.0"}, Revision: 8}})
 	recorded := corpusRuns(t)
 	seen := 0
 	for i := 0; i < len(recorded); i += 4 {
@@ -86,7 +87,7 @@ func TestRevisionGrowsWithTheOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%d sha256:%x\n", Revision, h.Sum(nil))
+	got := fmt.Sprintf("%d sha256:%x\n", generation.Revision, h.Sum(nil))
 	before, err := os.ReadFile(revisionFile)
 	if err != nil && !*update {
 		t.Fatal(err)
@@ -94,11 +95,11 @@ func TestRevisionGrowsWithTheOutput(t *testing.T) {
 	if string(before) == got {
 		return
 	}
-	if revision, _, _ := strings.Cut(string(before), " "); revision == fmt.Sprint(Revision) {
-		t.Fatalf("the golden tapes have changed and derive.Revision is %d still: raise it, then -update", Revision)
+	if revision, _, _ := strings.Cut(string(before), " "); revision == fmt.Sprint(generation.Revision) {
+		t.Fatalf("the golden tapes have changed and generation.Revision is %d still: raise it, then -update", generation.Revision)
 	}
 	if !*update {
-		t.Fatal("derive.Revision has grown: -update")
+		t.Fatal("generation.Revision has grown: -update")
 	}
 	if err := os.WriteFile(revisionFile, []byte(got), 0o644); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 )
 
 // turns let one delivery of a trace at a time derive its tapes. The others make their parts durable meanwhile, and the next one to have its
@@ -114,7 +115,7 @@ func (d *delivery) done(location deck.Location, parts []string) *outcome {
 // sentinel is what a panic means now.
 func (d *delivery) sentinel() error {
 	if d.durable {
-		return ErrUnderivable
+		return generation.ErrUnderivable
 	}
 	return ErrDefect
 }

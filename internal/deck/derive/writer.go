@@ -6,141 +6,52 @@
 package derive
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
-	"github.com/tapedeck/tapedeck/internal/reading/segregation"
-	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/tape"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Options configure a Writer.
 type Options struct {
-	// Producer names the program; its config digest is computed from the rest of the options.
-	Producer tape.Producer
-	// Formats default to DefaultFormats. The tape is always written, and so is the oracle in a generation of several runs: it shows
-	// a reader that one of them is still missing its tape.
-	Formats []string
-	// Replay says what tells replays from production; nil is segregation.Default.
-	Replay *segregation.Rules
+	generation.Options
 	// Accept limits which traces the writer may begin.
 	Accept Accept
-	// Gate searches everything before it is written. If it is nil, everything is written as it is. It changes no output, so it is no part of
-	// the digest.
+	// Gate searches everything before it is written; nil writes everything as it is. It changes no output.
 	Gate *Gate
-	// Bounds limit what one derivation takes in. A bound of zero is that of DefaultBounds.
-	Bounds Bounds
-	// Revision is that of the derivation; zero is Revision.
-	Revision int
-	// Sign signs every tape that is written; nil signs none. It changes no tape, so it is no part of the digest.
-	Sign *signature.Signer
-	// EvidenceAlone keeps the tapes out of reels: whoever reads derives them. It changes no output, so it is no part of the digest.
+	// EvidenceAlone keeps the tapes out of reels: whoever reads derives them. It changes no output.
 	EvidenceAlone bool
-	// Warn is called with errors that did no harm. If it is nil, nobody is told.
+	// Warn is called with errors that did no harm; nil is nobody.
 	Warn func(error)
-}
-
-// Bounds limit what one derivation takes in. Evidence beyond them stays in the deck, and a finding on the tapes says that there is more.
-type Bounds struct {
-	// Bytes and Items bound the content of the evidence, see evidence.Union. The way in which the evidence was split does not change what is
-	// taken.
-	Bytes int64
-	Items int
-	// Parts bounds how many parts are read: those whose names come first.
-	Parts int
-}
-
-// DefaultBounds are twice what agentrun passes on at once, and more late pieces than a run that ends ever has. pdata takes two to three
-// times its size in memory, and so does a tape.
-var DefaultBounds = Bounds{Bytes: 128 << 20, Items: 100_000, Parts: 1000}
-
-// String is the finding about evidence that exceeds the bounds. It does not depend on how far.
-func (b Bounds) String() string {
-	return fmt.Sprintf("made of the earliest evidence only: there is more than %d spans and log records, %d bytes or %d parts", b.Items, b.Bytes, b.Parts)
-}
-
-// Validate reports an unknown format.
-func (o Options) Validate() error {
-	known := KnownFormats()
-	for _, f := range o.Formats {
-		if !slices.Contains(known, f) {
-			return fmt.Errorf("unknown format %q, want %v", f, known)
-		}
-	}
-	if b := o.Bounds; b.Bytes < 0 || b.Items < 0 || b.Parts < 0 {
-		return errors.New("a bound is less than nothing")
-	}
-	return nil
 }
 
 // Writer writes evidence and tapes into a deck. It is safe for concurrent use.
 type Writer struct {
-	deck     *deck.Deck
-	options  Options
-	producer []byte // what names a generation beside its parts
-	turns    turns
-	enter    func(stage string) // called before each stage of a derivation; nil but in tests
+	deck    *deck.Deck
+	options Options
+	deriver *generation.Deriver
+	turns   turns
 }
 
-// The stages at which whatever is derived may meet evidence that it cannot take.
+// The stages of a delivery at which evidence is read, beside those of a derivation.
 const (
-	stageEncode      = "encode"
-	stageGate        = "gate"
-	stageUnite       = "unite"
-	stageReconstruct = "reconstruct"
-	stageRender      = "render"
-	stageGateFiles   = "gate files"
+	stageEncode    = "encode"
+	stageGate      = "gate"
+	stageGateFiles = "gate files"
 )
-
-func (w *Writer) stage(stage string) {
-	if w.enter != nil {
-		w.enter(stage)
-	}
-}
 
 // NewWriter returns a Writer for the deck.
 func NewWriter(d *deck.Deck, o Options) *Writer {
-	if len(o.Formats) == 0 {
-		o.Formats = DefaultFormats
-	}
-	o.Formats = slices.Compact(slices.Sorted(slices.Values(o.Formats)))
-	if o.Replay == nil {
-		o.Replay = segregation.Default
-	}
-	o.Revision = cmp.Or(o.Revision, Revision)
-	o.Bounds = Bounds{cmp.Or(o.Bounds.Bytes, DefaultBounds.Bytes), cmp.Or(o.Bounds.Items, DefaultBounds.Items), cmp.Or(o.Bounds.Parts, DefaultBounds.Parts)}
-	members := []exactjson.Member{{Name: "formats", Value: texts(o.Formats)}}
-	if b := o.Bounds; b != DefaultBounds {
-		members = append(members, exactjson.Member{Name: "bounds", Value: exactjson.ArrayValue(
-			exactjson.IntValue(b.Bytes), exactjson.IntValue(int64(b.Items)), exactjson.IntValue(int64(b.Parts)))})
-	}
-	if o.Replay.Custom() {
-		members = append(members, exactjson.Member{Name: "replay", Value: exactjson.StringValue(o.Replay.String())})
-	}
-	config := exactjson.ObjectValue(members...)
-	o.Producer.ConfigDigest = config.Digest()
-	producer, err := json.Marshal([]string{o.Producer.Name, o.Producer.Version, o.Producer.ConfigDigest})
-	if err != nil {
-		panic(err) // three strings
-	}
-	return &Writer{deck: d, options: o, producer: producer}
-}
-
-func texts(list []string) exactjson.Value {
-	values := make([]exactjson.Value, len(list))
-	for i, s := range list {
-		values[i] = exactjson.StringValue(s)
-	}
-	return exactjson.ArrayValue(values...)
+	w := &Writer{deck: d, options: o, deriver: generation.New(o.Options)}
+	w.options.Options = w.deriver.Options
+	return w
 }
 
 // Request is the evidence of one trace, all of it or what is new.
@@ -172,26 +83,17 @@ type Written struct {
 	Findings  int
 }
 
-// ErrUnderivable is returned, wrapped, when the evidence is durable but no tape can be made from it. Trying again will not help.
-var ErrUnderivable = errors.New("no tape can be made")
-
-// ErrNoRun is returned, wrapped with the reason, for evidence that holds no run. The part has been written all the same.
-var ErrNoRun = errors.New("no run")
-
-// ErrUnread is the ErrNoRun of evidence that holds text which went in or came out: who looks for the run will look in vain.
-var ErrUnread = fmt.Errorf("%w although spans hold content", ErrNoRun)
+// ErrDefect is returned, wrapped, when a defect of this program keeps it from taking the evidence. Nothing of the evidence
+// has been stored yet. The sender has to keep it.
+var ErrDefect = errors.New("a defect in this program")
 
 // Stored is the evidence of one trace, durable and united with what the deck held of it.
 type Stored struct {
-	Tenant  string
-	TraceID string
-	Set     *evidence.Set
+	generation.Evidence
 	// Placement tells where it lies.
 	Placement Placement
 	target    *deck.LocationWriter
 	state     deck.LocationState
-	parts     []string  // that the set was made of
-	cut       bool      // the set is not all of them
 	request   Request   // as it came; empty for what was loaded
 	delivery  *delivery // nil for what was loaded
 	done      *outcome  // of another delivery, which has just derived from the same parts
@@ -235,13 +137,13 @@ func (w *Writer) Store(ctx context.Context, r Request) (*Stored, error) {
 func (w *Writer) store(ctx context.Context, r Request, d *delivery) (s *Stored, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = defect(d.sentinel(), r.TraceID, p)
+			err = generation.Defect(d.sentinel(), r.TraceID, p)
 		}
 	}()
 	if r.Set.Len() == 0 {
-		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", ErrNoRun, r.TraceID)
+		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", generation.ErrNoRun, r.TraceID)
 	}
-	w.stage(stageEncode)
+	w.deriver.Stage(stageEncode)
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
 	part, err := r.Set.CanonicalIn(buf)
@@ -266,7 +168,7 @@ func (w *Writer) store(ctx context.Context, r Request, d *delivery) (s *Stored, 
 
 // storeAt returns errMoved, and perhaps what is known of the trace, when the evidence has to go elsewhere.
 func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, part []byte, d *delivery) (*Stored, error) {
-	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Set: known, request: r, delivery: d}
+	s := &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID, Set: known}, request: r, delivery: d}
 	p, err := w.plan(ctx, s.known())
 	if err != nil {
 		return nil, err
@@ -276,7 +178,7 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	if p.runs.PartBuried(own) {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, deck.ErrBuried)
 	}
-	w.stage(stageGate)
+	w.deriver.Stage(stageGate)
 	if err := w.passEvidence(ctx, p.target.Location(), r.Set); err != nil {
 		return nil, err
 	}
@@ -304,7 +206,7 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	}
 	s.Placement, s.target = p.Placement, p.target
 	if s.done = d.done(p.target.Location(), s.state.Parts); s.done == nil {
-		err := w.unite(s, own, known, w.partsOf(ctx, s))
+		err := w.unite(ctx, s, own, known)
 		if errors.Is(err, deck.ErrNotFound) {
 			return nil, errMoved // since it was listed
 		}
@@ -322,60 +224,10 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 }
 
 // unite gathers the parts of a trace, within the bounds. The part that is named own is known already.
-func (w *Writer) unite(s *Stored, own string, known *evidence.Set, read func(digest string) ([]byte, error)) error {
-	w.stage(stageUnite)
-	s.parts = s.state.Parts
-	if most := w.options.Bounds.Parts; len(s.parts) > most {
-		s.parts, s.cut = s.parts[:most], true
-	}
-	u := evidence.NewUnion(evidence.Bounds{Items: w.options.Bounds.Items, Bytes: w.options.Bounds.Bytes}, w.options.Replay)
-	for _, digest := range s.parts {
-		if digest == own {
-			u.Add(known)
-			continue
-		}
-		body, err := read(digest)
-		if err != nil {
-			return fmt.Errorf("read part %s of trace %s: %w", digest, s.TraceID, err)
-		}
-		other, err := evidence.FromPart(body)
-		if err != nil {
-			return fmt.Errorf("part %s of trace %s: %w", digest, s.TraceID, err)
-		}
-		u.Add(other)
-	}
-	set, cut := u.Set()
-	s.Set, s.cut = set, s.cut || cut
-	return nil
-}
-
-// partsOf reads the parts that lie where the evidence does.
-func (w *Writer) partsOf(ctx context.Context, s *Stored) func(string) ([]byte, error) {
-	return func(digest string) ([]byte, error) { return w.deck.ReadPart(ctx, s.target.Location(), digest) }
-}
-
-// items is what the generation of the tapes counts. It never falls when evidence comes: what is cut counts more than anything that is whole,
-// and grows by parts.
-func (w *Writer) items(s *Stored) int {
-	if s.cut {
-		return w.options.Bounds.Items + len(s.state.Parts)
-	}
-	return s.Set.Len()
-}
-
-// trace is what is stored, for reconstruction.
-func (w *Writer) trace(s *Stored) evidence.Trace {
-	t := evidence.Trace{TraceID: s.TraceID, Set: s.Set}
-	if s.cut {
-		t.Cut = w.options.Bounds.String()
-	}
-	return t
-}
-
-func (w *Writer) reconstruction(tenant string) reconstruct.Options {
-	return reconstruct.Options{
-		Producer: w.options.Producer, Tenant: tenant, Redaction: tape.Redaction{Policy: "none"}, Replay: w.options.Replay,
-	}
+func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *evidence.Set) error {
+	return w.deriver.Unite(&s.Evidence, s.state.Parts, own, known, func(digest string) ([]byte, error) {
+		return w.deck.ReadPart(ctx, s.target.Location(), digest)
+	})
 }
 
 // Tapes derives the tapes of one trace and writes them, unless they are there already. Runs whose root span ids are given in except
@@ -410,58 +262,36 @@ func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Writt
 }
 
 func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Written, err error) {
-	defer Recovered(&err, ErrUnderivable, s.TraceID)
-	tapes, reason, err := w.reconstruct(s)
+	defer generation.Recovered(&err, generation.ErrUnderivable, s.TraceID)
+	tapes, reason, err := w.deriver.Tapes(&s.Evidence)
 	if err != nil {
 		return nil, err
 	}
 	if len(tapes) == 0 {
-		return nil, w.noRun(s, reason)
+		return nil, generation.NoRun(&s.Evidence, reason)
 	}
-	producer := w.producer
+	name := w.deriver.Name
 	if len(except) > 0 {
 		tapes = slices.DeleteFunc(tapes, func(t *tape.Tape) bool { return slices.Contains(except, t.Run.RootSpanID) })
-		producer = append(slices.Clone(producer), "joined"...) // not the generation that holds all runs of the trace
+		name = w.deriver.NameWithoutJoined
 	}
 	if len(tapes) == 0 {
 		return nil, nil
 	}
-	gen := w.newGeneration(w.items(s), s.parts, producer)
+	gen := name(w.deriver.Items(&s.Evidence), s.Parts)
 	if s.delivery != nil {
 		s.delivery.made = append(s.delivery.made, made{s.target.Location(), gen})
 	}
-	return w.generation(ctx, s.target, s.state, gen, s.parts, tapes)
-}
-
-// noRun is the error about evidence that holds no run.
-func (w *Writer) noRun(s *Stored, reason string) error {
-	cause := ErrNoRun
-	if w.trace(s).Set.HoldsContent() {
-		cause = ErrUnread
-	}
-	return fmt.Errorf("%w in trace %s: %s", cause, s.TraceID, reason)
+	return w.generation(ctx, s.target, s.state, gen, s.Parts, tapes)
 }
 
 // Roots returns the root span ids of the runs in what is stored.
 func (w *Writer) Roots(s *Stored) (roots []string) {
-	tapes, _, _ := w.reconstruct(s) // what it cannot take, Tapes reports
+	tapes, _, _ := w.deriver.Tapes(&s.Evidence) // Tapes reports its error
 	for _, t := range tapes {
 		roots = append(roots, t.Run.RootSpanID)
 	}
 	return roots
-}
-
-func (w *Writer) reconstruct(s *Stored) (tapes []*tape.Tape, reason string, err error) {
-	defer Recovered(&err, ErrUnderivable, s.TraceID)
-	w.stage(stageReconstruct)
-	tapes, reason = reconstruct.Trace(w.trace(s), w.reconstruction(s.Tenant))
-	return tapes, reason, nil
-}
-
-func (w *Writer) newGeneration(items int, parts []string, producer []byte) deck.Generation {
-	g := deck.NewGeneration(items, parts, producer)
-	g.Revision = w.options.Revision
-	return g
 }
 
 // generation writes the tapes that were made of parts as one generation.
@@ -469,16 +299,16 @@ func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, st
 	location := target.Location()
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
-	runs, text, err := w.render((*buf)[:0], tapes)
+	runs, text, err := w.deriver.Render((*buf)[:0], tapes)
 	if *buf = text; err != nil {
 		return nil, err
 	}
 	if !state.Has(gen) || w.unsigned(state, gen) {
-		w.stage(stageGateFiles)
+		w.deriver.Stage(stageGateFiles)
 		if err := w.passFiles(ctx, location, state.Parts, runs); err != nil {
 			return nil, err
 		}
-		w.sign(runs, tapes, parts)
+		w.deriver.AddSignatures(runs, tapes, parts) // behind the gate: a signature looks random to it
 		_, err := target.PutGeneration(ctx, gen, runs)
 		if errors.Is(err, deck.ErrBuried) {
 			// Retention takes generations away that another has replaced: then the tapes that are wanted are there.
@@ -494,23 +324,12 @@ func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, st
 	return w.written(location, gen, tapes), nil
 }
 
-// render seals tapes and makes their files. The bodies may lie in text, which is returned with its new size.
-func (w *Writer) render(text []byte, tapes []*tape.Tape) ([]deck.RunFiles, []byte, error) {
-	formats := w.options.Formats
-	if len(tapes) > 1 && !slices.Contains(formats, FormatOracle) {
-		formats = append(slices.Clone(formats), FormatOracle)
-	}
-	w.stage(stageRender)
-	runs := make([]deck.RunFiles, len(tapes))
-	for i, t := range tapes {
-		var files []deck.File
-		var err error
-		if files, text, err = Files(text, t, formats); err != nil {
-			return nil, text, fmt.Errorf("%w for run %s: %w", ErrUnderivable, t.Run.RunID, err)
-		}
-		runs[i] = deck.RunFiles{Root: t.Run.RootSpanID, Files: files}
-	}
-	return runs, text, nil
+// unsigned reports whether tapes of a generation that is there lack the signature of this writer.
+func (w *Writer) unsigned(state deck.LocationState, gen deck.Generation) bool {
+	i := slices.IndexFunc(state.Generations, func(g deck.GenerationState) bool { return g.Generation == gen })
+	return w.options.Sign != nil && i >= 0 && slices.ContainsFunc(state.Generations[i].Runs, func(r deck.Run) bool {
+		return len(r.Files) > 0 && !slices.Contains(r.Files, signature.FileName(w.options.Sign.KeyID()))
+	})
 }
 
 // written describes sealed tapes of a generation.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
@@ -144,7 +145,7 @@ func (r *Resolver) location(ctx context.Context, d *deck.Deck, w *derive.Writer,
 	case res.Before > 0: // in case that an earlier call ended between the part and the tapes
 		written, err = w.Tapes(ctx, stored, nil)
 	}
-	if errors.Is(err, derive.ErrNoRun) {
+	if errors.Is(err, generation.ErrNoRun) {
 		err = nil // the part is there for when the run comes
 	}
 	return written, res.Failures, err

@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -20,7 +21,7 @@ func TestUndecidedEvidenceIsResolvedWhereItLiesThenWhereItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Drop(t.Name()) })
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer()})
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer()}})
 	request := derive.Request{Tenant: "t", TraceID: "01000000000000000000000000000000", Set: set(map[string]any{"gen_ai.input.messages_ref": "s3://b/in"})}
 	f := &shelf{bodies: map[string]string{"s3://b/in": `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`}}
 	resolve := func() (locations []string) {

@@ -94,7 +94,7 @@ func covers(g deck.Generation, parts []string, p tape.Producer) bool {
 	if err != nil {
 		return false
 	}
-	// See derive.Writer: the second form names a generation without the runs that a joined tape holds.
+	// The second form is that of generation.Deriver.NameWithoutJoined.
 	return deck.NewGeneration(g.Items, parts, producer).Digest == g.Digest || deck.NewGeneration(g.Items, parts, append(producer, "joined"...)).Digest == g.Digest
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
@@ -83,7 +84,7 @@ func (f fixture) put(p deck.Location, items int, change func(*tape.Tape)) deck.G
 	t := &tape.Tape{Producer: tape.Producer{Name: "test"}, Run: tape.Run{Tenant: "default", TraceID: p.TraceID, RootSpanID: "0102030405060708",
 		RunID: p.TraceID + "-0102030405060708", Status: tape.StatusOK, EndedAt: day0}, Fidelity: tape.Fidelity{Grade: tape.GradeInspect}}
 	change(t)
-	files, _, err := derive.Files(nil, t, []string{"tape"})
+	files, _, err := generation.Files(nil, t, []string{"tape"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -292,7 +293,7 @@ func TestAWriterOfAReplacedGenerationGoesOn(t *testing.T) {
 	f := open(t)
 	var writers []*derive.Writer
 	for _, version := range []string{"1", "2"} {
-		writers = append(writers, derive.NewWriter(f.deck, derive.Options{Producer: tape.Producer{Name: "tapedeck", Version: version}}))
+		writers = append(writers, derive.NewWriter(f.deck, derive.Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: version}}}))
 	}
 	again := func() {
 		t.Helper()

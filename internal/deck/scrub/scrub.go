@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/reading/nesting"
@@ -238,7 +239,7 @@ func (s *Scrubber) derive(ctx context.Context, tenant string, location deck.Loca
 		}
 	}
 	made, err := s.Writer.Tapes(ctx, stored, except)
-	if errors.Is(err, derive.ErrNoRun) {
+	if errors.Is(err, generation.ErrNoRun) {
 		return nil, nil
 	}
 	return made, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
@@ -312,7 +313,7 @@ func (c *carrier) unite(ctx context.Context, s *source, missing []string) (did d
 			return did, fmt.Errorf("%w: part %s: %w", deck.ErrCorrupt, digest, err)
 		}
 		_, _, err = c.merge.Deliver(ctx, derive.Request{Tenant: tenant, TraceID: s.location.TraceID, Set: set, Complete: s.location.Area != deck.AreaUndecided})
-		if err != nil && !errors.Is(err, derive.ErrNoRun) && !errors.Is(err, derive.ErrUnderivable) {
+		if err != nil && !errors.Is(err, generation.ErrNoRun) && !errors.Is(err, generation.ErrUnderivable) {
 			return did, err
 		}
 		did.parts++
@@ -527,20 +528,20 @@ func rowOf(common reel.Meta, g deck.Generation, run deck.RunFiles) (row reel.Row
 	if row.Tenant != common.Tenant || row.TraceID != common.TraceID || row.RootSpanID != run.Root || row.Generation() != g {
 		return row, errNoRows
 	}
-	formats := []string{derive.FormatTape}
+	formats := []string{generation.FormatTape}
 	for _, f := range run.Files {
 		switch {
 		case f.Name == deck.TapeFile:
 			continue
 		case f.Name == deck.OracleFile:
-			formats = append(formats, derive.FormatOracle)
+			formats = append(formats, generation.FormatOracle)
 		case f.Name == deck.AIWGFile:
 			formats = append(formats, "aiwg")
 		case strings.HasSuffix(f.Name, deck.WazaSuffix):
 			formats = append(formats, "waza")
 		case isSignature(f):
 			s, _, err := signature.ParseFile(f.Body)
-			if err != nil || row.Signature != "" || !bytes.Equal(f.Body, s.File(derive.Statement(t, common.Parts))) {
+			if err != nil || row.Signature != "" || !bytes.Equal(f.Body, s.File(generation.Statement(t, common.Parts))) {
 				return row, errNoRows // several, or one over something else than the row says
 			}
 			row.Signature = s.String()
@@ -553,7 +554,7 @@ func rowOf(common reel.Meta, g deck.Generation, run deck.RunFiles) (row reel.Row
 	slices.Sort(formats)
 	slices.Sort(row.Files)
 	row.Formats = slices.Compact(formats)
-	made, _, err := derive.Files(nil, t, row.Formats)
+	made, _, err := generation.Files(nil, t, row.Formats)
 	if err != nil {
 		return row, errNoRows
 	}

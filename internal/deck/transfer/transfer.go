@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
@@ -96,7 +97,7 @@ func Run(ctx context.Context, from, to *deck.Deck, o Options) (Sums, error) {
 	if o.Refused == nil {
 		o.Refused = func(string, error) {}
 	}
-	c := &carrier{from: from, to: to, o: o, names: map[string]string{}, merge: derive.NewWriter(to, derive.Options{Producer: derive.Producer(), Sign: o.Sign})}
+	c := &carrier{from: from, to: to, o: o, names: map[string]string{}, merge: derive.NewWriter(to, derive.Options{Options: generation.Options{Producer: generation.Producer(), Sign: o.Sign}})}
 	if o.Tenant != "" {
 		c.names[deck.SafeName(o.Tenant)] = o.Tenant
 	}

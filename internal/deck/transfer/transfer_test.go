@@ -25,6 +25,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
@@ -94,7 +95,7 @@ func open(t testing.TB, url string, l deck.Layout) *deck.Deck {
 	return d
 }
 
-var options = derive.Options{Producer: derive.Producer()}
+var options = derive.Options{Options: generation.Options{Producer: generation.Producer()}}
 
 // quick are limits with which reels do not wait for long.
 var quick = reel.Limits{MaxBytes: 1 << 20, MaxRuns: 5, MaxWait: 50 * time.Millisecond}
@@ -113,7 +114,7 @@ func deliver(t testing.TB, d *deck.Deck, tenant string, complete bool, sets ...*
 			} else {
 				s, _, err = derive.NewWriter(d, options).Deliver(t.Context(), r)
 			}
-			if err != nil && !errors.Is(err, derive.ErrNoRun) {
+			if err != nil && !errors.Is(err, generation.ErrNoRun) {
 				t.Fatal(err)
 			}
 			l := deck.Location{Area: s.Placement.Area, Tenant: tenant, TraceID: tr.TraceID, ReplayRunID: s.Placement.Verdict.ID}

@@ -116,6 +116,16 @@ func Environ(base []string, variables []Variable) []string {
 	return env
 }
 
+// ValueIn is the value of a variable in an environment; "" where it is not set. The last one counts.
+func ValueIn(env []string, name string) string {
+	for _, v := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // withAttributes appends to the resource attributes of an environment, and takes the place of those of the same names.
 func withAttributes(env []string, more string) string {
 	var kept []string

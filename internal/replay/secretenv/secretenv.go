@@ -71,6 +71,14 @@ func Hidden() error {
 	return hidden
 }
 
+// Exposed says for a person that commands can read the environment of this process; "" where Hide did not fail.
+func Exposed() string {
+	if err := Hidden(); err != nil {
+		return "a command can read the environment of this program: " + err.Error()
+	}
+	return ""
+}
+
 var opening sync.Mutex
 
 // Open calls a function while the system lets processes of the same user look at this one, as Hide has it

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
@@ -130,7 +130,7 @@ func (k *kind) another(r *rand.Rand) (reel.Row, error) {
 	t := *k.tape
 	t.Run.TraceID, t.Run.RunID, t.Run.ConversationID = row.TraceID, row.RunID, row.ConversationID
 	t.Sources.TraceIDs = []string{trace}
-	files, _, err := derive.Files(nil, &t, row.Formats) // the tape names the digests of what lies beside it
+	files, _, err := generation.Files(nil, &t, row.Formats) // the tape names the digests of what lies beside it
 	if err != nil {
 		return row, err
 	}
@@ -166,7 +166,7 @@ var (
 func (o *Options) kinds() ([]kind, error) {
 	load := agentload.New(o.Seed)
 	r := rand.New(rand.NewPCG(o.Seed, 77))
-	w := derive.NewWriter(nil, derive.Options{Producer: derive.Producer()})
+	w := generation.New(generation.Options{Producer: generation.Producer()})
 	kinds := make([]kind, max(o.Kinds, o.Days))
 	for i := range kinds {
 		td := load.Trace(o.Shape)

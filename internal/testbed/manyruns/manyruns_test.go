@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
@@ -42,7 +42,7 @@ func TestRunsAreWhatDerivationMakesOfThem(t *testing.T) {
 		}
 		n++
 		agents, conversations = append(agents, entries[0].Agent), append(conversations, entries[0].ConversationID)
-		want, err := view.Derive(t.Context(), trace, derive.Options{})
+		want, err := view.Derive(t.Context(), trace, generation.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

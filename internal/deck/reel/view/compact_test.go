@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
@@ -98,10 +99,10 @@ func (c *campaign) deliver(r derive.Request) {
 	options.EvidenceAlone = c.r.IntN(3) == 0
 	w := derive.NewReelWriter(d, options, reel.Limits{MaxBytes: 64 << 20, MaxRuns: 1, MaxWait: 50 * time.Millisecond})
 	defer w.Close()
-	if _, _, err := w.Deliver(c.t.Context(), r); err != nil && !errors.Is(err, derive.ErrNoRun) {
+	if _, _, err := w.Deliver(c.t.Context(), r); err != nil && !errors.Is(err, generation.ErrNoRun) {
 		c.t.Errorf("seed %d: %v", c.seed, err)
 	}
-	if _, _, err := derive.NewWriter(c.want, options).Deliver(c.t.Context(), r); err != nil && !errors.Is(err, derive.ErrNoRun) && !errors.Is(err, deck.ErrBuried) {
+	if _, _, err := derive.NewWriter(c.want, options).Deliver(c.t.Context(), r); err != nil && !errors.Is(err, generation.ErrNoRun) && !errors.Is(err, deck.ErrBuried) {
 		c.t.Errorf("seed %d: %v", c.seed, err)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 )
 
-// ofThisProgram tells whether this program makes the very tapes that the rows speak of.
+// ofThisProgram reports whether this program derives exactly the tapes that the rows describe.
 func (t *shown) ofThisProgram() bool {
-	o := derive.Options{Producer: derive.Producer(), Formats: t.Formats()}
-	return derive.NewWriter(nil, o).Makes(t.Current.Generation, t.Parts)
+	o := generation.Options{Producer: generation.Producer(), Formats: t.Formats()}
+	return generation.New(o).Makes(t.Current.Generation, t.Parts)
 }
 
 // derivedTape makes the tape of a run of which none is stored.
@@ -37,26 +37,26 @@ func (t *shown) derivedTape(ctx context.Context, root string) ([]byte, error) {
 }
 
 // pending derives the tapes of a trace of which no row has those of all its evidence.
-func (t *shown) pending(ctx context.Context) (*derive.Derived, error) {
+func (t *shown) pending(ctx context.Context) (*generation.Derived, error) {
 	t.derive.Do(func() {
-		t.derived, t.err = Derive(ctx, t.Trace, derive.Options{})
-		if errors.Is(t.err, derive.ErrNoRun) || errors.Is(t.err, derive.ErrUnderivable) {
-			t.derived, t.err = &derive.Derived{}, nil
+		t.derived, t.err = Derive(ctx, t.Trace, generation.Options{})
+		if errors.Is(t.err, generation.ErrNoRun) || errors.Is(t.err, generation.ErrUnderivable) {
+			t.derived, t.err = &generation.Derived{}, nil
 		}
 	})
 	return t.derived, t.err
 }
 
 // Derive makes the tapes of all evidence of a trace, in the formats that its newest row was made with.
-func Derive(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Derived, error) {
+func Derive(ctx context.Context, t *reel.Trace, o generation.Options) (*generation.Derived, error) {
 	d, _, err := deriveBy(ctx, t, o)
 	return d, err
 }
 
-func deriveBy(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Derived, *derive.Writer, error) {
-	o.Producer = derive.Producer()
+func deriveBy(ctx context.Context, t *reel.Trace, o generation.Options) (*generation.Derived, *generation.Deriver, error) {
+	o.Producer = generation.Producer()
 	o.Formats = t.Formats()
-	w := derive.NewWriter(nil, o)
+	w := generation.New(o)
 	d, err := w.Derive(t.Location.Tenant, t.Location.TraceID, t.Parts, func(digest string) ([]byte, error) {
 		_, read := t.Evidence(digest)
 		body, err := read(ctx)
@@ -68,12 +68,12 @@ func deriveBy(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Der
 	return d, w, err
 }
 
-// Rows makes the rows that Derive stands for, without evidence: those of its tapes, or one that says that the evidence gives none.
-func Rows(ctx context.Context, t *reel.Trace, o derive.Options) ([]reel.Row, error) {
+// Rows makes the rows of what Derive returns, without evidence: one for each tape, or one that says that there is none.
+func Rows(ctx context.Context, t *reel.Trace, o generation.Options) ([]reel.Row, error) {
 	d, w, err := deriveBy(ctx, t, o)
-	if errors.Is(err, derive.ErrNoRun) || errors.Is(err, derive.ErrUnderivable) {
+	if errors.Is(err, generation.ErrNoRun) || errors.Is(err, generation.ErrUnderivable) {
 		if d == nil {
-			d = &derive.Derived{Generation: deck.Generation{Revision: derive.Revision}}
+			d = &generation.Derived{Generation: deck.Generation{Revision: generation.Revision}}
 		}
 		d.Tapes = nil
 	} else if err != nil {

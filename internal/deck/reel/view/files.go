@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/tape"
@@ -95,10 +95,10 @@ func sibling(ctx context.Context, e *reel.Entry, read func(context.Context) ([]b
 		return nil, err
 	}
 	formats := slices.Clone(e.Formats)
-	if !slices.Contains(formats, derive.FormatOracle) && slices.Contains(e.Files, deck.OracleFile) {
-		formats = append(formats, derive.FormatOracle)
+	if !slices.Contains(formats, generation.FormatOracle) && slices.Contains(e.Files, deck.OracleFile) {
+		formats = append(formats, generation.FormatOracle)
 	}
-	files, _, err := derive.Files(nil, t, formats)
+	files, _, err := generation.Files(nil, t, formats)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func signatureFile(ctx context.Context, e *reel.Entry, read func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	return s.File(derive.Statement(t, e.Parts)), nil
+	return s.File(generation.Statement(t, e.Parts)), nil
 }
 
 // find returns the object that a reel stands for at a key.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 )
 
@@ -25,7 +25,7 @@ type shown struct {
 	Buried  bool // all of it
 	at      time.Time
 	derive  sync.Once
-	derived *derive.Derived
+	derived *generation.Derived
 	err     error
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
@@ -102,7 +103,7 @@ func openDeck(t testing.TB, url string, l deck.Layout) *deck.Deck {
 	return d
 }
 
-var options = derive.Options{Producer: derive.Producer()}
+var options = derive.Options{Options: generation.Options{Producer: generation.Producer()}}
 
 // deliver writes the traces of sets, in one layout or the other, a complete trace or a piece of one at a time.
 func deliver(t testing.TB, d *deck.Deck, sets ...*evidence.Set) {
@@ -125,7 +126,7 @@ func deliverBy(t testing.TB, d *deck.Deck, options derive.Options, sets ...*evid
 		for _, tr := range set.Split() {
 			wg.Go(func() {
 				_, _, err := to.Deliver(t.Context(), derive.Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true})
-				if err != nil && !errors.Is(err, derive.ErrNoRun) {
+				if err != nil && !errors.Is(err, generation.ErrNoRun) {
 					t.Error(err)
 				}
 			})
@@ -278,7 +279,7 @@ func TestManyTracesShareAReel(t *testing.T) {
 		for _, tr := range set.Split() {
 			wg.Go(func() {
 				_, _, err := w.Deliver(t.Context(), derive.Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true})
-				if err != nil && !errors.Is(err, derive.ErrNoRun) {
+				if err != nil && !errors.Is(err, generation.ErrNoRun) {
 					t.Error(err)
 				}
 			})

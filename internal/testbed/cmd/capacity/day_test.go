@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
@@ -85,7 +85,7 @@ func runRow(r *rand.Rand, content int) reel.Row {
 		evidence[i] = byte(r.Uint32())
 	}
 	return reel.Row{Meta: reel.Meta{Tenant: "default", TraceID: trace, RootSpanID: root, RunID: trace + "-" + root, Area: string(deck.AreaRuns), Part: part, Parts: []string{part}, Items: 20,
-		Producer: `["capacity","1",""]`, Formats: derive.DefaultFormats, Revision: derive.Revision, Complete: true, StartedAt: time.Now().UnixMicro()},
+		Producer: `["capacity","1",""]`, Formats: generation.DefaultFormats, Revision: generation.Revision, Complete: true, StartedAt: time.Now().UnixMicro()},
 		Evidence: evidence, Tape: []byte(strings.Repeat(`{"a":1}`, content/2/7))}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
@@ -126,10 +127,10 @@ func TestNothingPlantedReachesADeck(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer mem.Drop("campaign-" + strconv.Itoa(n))
-		w := derive.NewWriter(d, derive.Options{Gate: gate, Formats: derive.KnownFormats()})
+		w := derive.NewWriter(d, derive.Options{Options: generation.Options{Formats: generation.KnownFormats()}, Gate: gate})
 		for _, tr := range set.Split() {
 			of, err := w.Write(t.Context(), derive.Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true})
-			if err != nil && !errors.Is(err, derive.ErrNoRun) {
+			if err != nil && !errors.Is(err, generation.ErrNoRun) {
 				t.Errorf("%s: %v", name, err)
 			}
 			tapes += len(of)
@@ -170,7 +171,7 @@ func TestNothingPlantedPassesTheComponents(t *testing.T) {
 	}
 	exporters := tapeexporter.NewFactory()
 	exporterConfig := exporters.CreateDefaultConfig().(*tapeexporter.Config)
-	exporterConfig.Deck, exporterConfig.Formats = deckURL, derive.KnownFormats()
+	exporterConfig.Deck, exporterConfig.Formats = deckURL, generation.KnownFormats()
 	exporter, err := exporters.CreateTraces(t.Context(), exportertest.NewNopSettings(exporters.Type()), exporterConfig)
 	must(err)
 	runs := agentrunprocessor.NewFactory()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
@@ -161,7 +162,7 @@ func TestTextsThatAreNoStreamAreNotJoined(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer mem.Drop("joins-" + strconv.FormatUint(n, 10))
-		w := derive.NewWriter(d, derive.Options{Gate: gate, Formats: derive.KnownFormats()})
+		w := derive.NewWriter(d, derive.Options{Options: generation.Options{Formats: generation.KnownFormats()}, Gate: gate})
 		for _, tr := range set.Split() {
 			of, err := w.Write(t.Context(), derive.Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true})
 			if q := (*derive.QuarantineError)(nil); errors.As(err, &q) {

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package derive
+package generation
 
 import (
 	"os"

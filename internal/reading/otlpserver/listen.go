@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor
+// Package otlpserver receives OTLP over gRPC and HTTP for programs that run beside an agent, without a collector.
+package otlpserver
 
 import (
 	"bytes"
@@ -34,31 +35,32 @@ import (
 const (
 	// maxRequest bounds one request, in bytes after decompression.
 	maxRequest = 64 << 20
-	// At most inFlight requests are read at once, each up to smallRequest bytes; beyond that, no more than largeInFlight. The others wait.
+	// At most inFlight requests are read at once, each up to smallRequest bytes. At most largeInFlight of them may be
+	// larger. The others wait.
 	inFlight      = 64
 	smallRequest  = 1 << 20
 	largeInFlight = 2
-	// A sender that is slower than this is left alone: it holds the place of others.
+	// A slower sender is cut off, because it occupies a place that others wait for.
 	headerTimeout = 10 * time.Second
 	readTimeout   = time.Minute
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
 )
 
-// Sink is what telemetry is added to, one request at a time. It may keep what it is given.
+// Sink takes telemetry in, one request at a time. It may keep what it is given.
 type Sink interface {
 	AddTraces(td ptrace.Traces)
 	AddLogs(ld plog.Logs)
 	Len() int // spans and log records so far
 }
 
-// Refused says which requests were not taken.
+// Refused counts the requests that were refused.
 type Refused struct {
 	Requests int
-	First    string // why the first was refused; never what it held
+	First    string // the reason of the first; no content of the request
 }
 
-// String is a line for whoever waits for telemetry; empty if every request was taken.
+// String is a line for a person; empty if no request was refused.
 func (r Refused) String() string {
 	if r.Requests == 0 {
 		return ""
@@ -66,9 +68,9 @@ func (r Refused) String() string {
 	return fmt.Sprintf("%d requests were refused, the first: %s", r.Requests, r.First)
 }
 
-// Listen receives OTLP over gRPC and HTTP on one listener. It returns when the context ends or in holds limit spans and log records, and
-// closes the listener. Metrics are accepted and discarded, so that the exporters of an agent report no errors. It refuses what web pages send, what
-// is sent to the name of another host while the listener is on loopback, and what nests too deep.
+// Listen receives OTLP over gRPC and HTTP on one listener, and closes it. It returns when the context ends, or when in
+// holds limit spans and log records. It accepts metrics and discards them, so that exporters report no errors. It refuses
+// requests of web pages, requests to the name of another host on a loopback listener, and messages that nest too deep.
 func Listen(ctx context.Context, listener net.Listener, in Sink, limit int) (Refused, error) {
 	r := &otlpServer{in: in, limit: limit, all: make(chan struct{}, inFlight), large: make(chan struct{}, largeInFlight)}
 	err := r.listen(ctx, listener)
@@ -141,7 +143,7 @@ func (r *otlpServer) listen(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// otlpServer adds requests to the receiver, one at a time.
+// otlpServer adds requests to the sink, one at a time.
 type otlpServer struct {
 	all, large chan struct{} // a place for each request that is being read
 
@@ -161,7 +163,7 @@ func (r *otlpServer) refuse(why string) {
 	}
 }
 
-// refusedCalls counts calls that did not get as far as a service: a message that is too large, or cannot be decoded.
+// refusedCalls counts calls that reach no service: their message is too large, or cannot be decoded.
 type refusedCalls struct{ *otlpServer }
 
 func (refusedCalls) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
@@ -174,7 +176,7 @@ func (r refusedCalls) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
-// places are those that a request has.
+// places are the places that a request occupies.
 type places struct {
 	all, large chan struct{}
 	entered    bool
@@ -214,8 +216,8 @@ func (p *places) leave() {
 	}
 }
 
-// placedBody is the body of a request. It waits for a place among the large ones before it gives more than a small one may have; a body that gRPC
-// unpacks, whose size nobody knows, before it gives anything.
+// placedBody is the body of a request. It waits for a place among the large requests before it returns more than
+// smallRequest bytes. The size of a body that gRPC decompresses is unknown, so it waits before the first byte.
 type placedBody struct {
 	io.ReadCloser
 	places *places

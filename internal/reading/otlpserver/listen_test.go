@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor
+package otlpserver
 
 import (
 	"bytes"
@@ -12,11 +12,15 @@ import (
 	"os"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,8 +39,28 @@ func read(t *testing.T, file string) []byte {
 	return body
 }
 
+// evidenceSink keeps the evidence that it is given.
+type evidenceSink struct {
+	set   *evidence.Set
+	items int
+}
+
+func newSink() *evidenceSink { return &evidenceSink{set: evidence.NewSet()} }
+
+func (s *evidenceSink) Len() int { return s.items }
+
+func (s *evidenceSink) AddTraces(td ptrace.Traces) {
+	s.items += td.SpanCount()
+	s.set.AddTraces(td)
+}
+
+func (s *evidenceSink) AddLogs(ld plog.Logs) {
+	s.items += ld.LogRecordCount()
+	s.set.AddLogs(ld)
+}
+
 // listen runs Listen and returns its address and a function that ends it.
-func listen(t *testing.T, in *Receiver, limit int) (address string, stop func() error) {
+func listen(t *testing.T, in Sink, limit int) (address string, stop func() error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,7 +115,7 @@ func TestListenTakesEveryFormOfOTLP(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	in := NewReceiver()
+	in := newSink()
 	address, stop := listen(t, in, 1<<20)
 	url := "http://" + address
 	for name, code := range map[string]int{
@@ -130,13 +154,9 @@ func TestListenTakesEveryFormOfOTLP(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	r := in.Diagnose()
-	runs := 0
-	for _, s := range r.Sources {
-		runs += s.Runs
-	}
-	if in.Len() < 4*td.SpanCount() || runs != 2 { // the same run four times, and one of log records
-		t.Errorf("%d items, %d runs", in.Len(), runs)
+	runs := reconstruct.All(in.set.Split(), reconstruct.Options{Tenant: "default"})
+	if in.Len() < 4*td.SpanCount() || len(runs) != 2 { // the same run four times, and one of log records
+		t.Errorf("%d items, %d runs", in.Len(), len(runs))
 	}
 }
 
@@ -145,7 +165,7 @@ func TestListenEndsWhenEnoughCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := NewReceiver()
+	in := newSink()
 	done := make(chan error, 1)
 	go func() { done <- only(Listen(t.Context(), listener, in, 1)) }()
 	if code := post(t, "http://"+listener.Addr().String()+"/v1/traces", "application/json", "", read(t, spansFile)); code != http.StatusOK {

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package derive
+package generation
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// The formats that every deck knows; the others are those of package formats that may lie beside a tape.
+// The formats that every deck knows. The others are those of package formats that may lie beside a tape.
 const (
 	FormatTape   = "tape"
 	FormatOracle = "oracle"
@@ -29,9 +29,9 @@ var DefaultFormats = []string{FormatTape, FormatOracle}
 // KnownFormats lists what Options.Formats may hold.
 func KnownFormats() []string { return append(slices.Clone(DefaultFormats), formats.Beside()...) }
 
-// Files seals a tape and renders it with the files that lie beside it, tape.json last. The tape carries the digests of its siblings. A
-// format that cannot hold the run is left out, and the tape says so. The bodies may lie in text, which is returned with its new size. If
-// text is nil, Files makes one.
+// Files seals a tape and renders it with the files that lie beside it, tape.json last. The tape holds the digests of
+// these files. A format that cannot hold the run is left out, and the tape says so. The bodies may lie in text, which is
+// returned with its new size; nil allocates one.
 func Files(text []byte, t *tape.Tape, names []string) ([]deck.File, []byte, error) {
 	var files []deck.File
 	var digests, leftOut []exactjson.Member
@@ -75,7 +75,7 @@ func Files(text []byte, t *tape.Tape, names []string) ([]deck.File, []byte, erro
 
 const applicationJSON = "application/json"
 
-// setOwn sets a member of extensions.tapedeck, or takes it away when it is empty.
+// setOwn sets a member of extensions.tapedeck, or removes it when it is empty.
 func setOwn(t *tape.Tape, name string, members []exactjson.Member) {
 	const namespace = "tapedeck"
 	set := func(object exactjson.Value, name string, value exactjson.Value) exactjson.Value {

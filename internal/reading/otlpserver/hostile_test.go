@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor
+package otlpserver
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 )
 
 // listenFor returns an address, and a function that ends the listener and returns what it refused.
-func listenFor(t *testing.T, in *Receiver) (address string, stop func() Refused) {
+func listenFor(t *testing.T, in Sink) (address string, stop func() Refused) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func deepRequest(levels int) ptraceotlp.ExportRequest {
 
 // A million arrays in each other ended the process by an overflow of its stack.
 func TestListenRefusesWhatNestsTooDeepAndGoesOn(t *testing.T) {
-	in := NewReceiver()
+	in := newSink()
 	address, stop := listenFor(t, in)
 	url := "http://" + address
 	proto, err := deepRequest(1000).MarshalProto()
@@ -83,7 +83,7 @@ func TestListenRefusesWhatNestsTooDeepAndGoesOn(t *testing.T) {
 
 // A web page may have a name of its own point to this machine, and may send without asking.
 func TestListenRefusesOtherHostsAndWebPages(t *testing.T) {
-	in := NewReceiver()
+	in := newSink()
 	address, stop := listenFor(t, in)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestBodyThatUnpacksBeyondTheLimitIsRefused(t *testing.T) {
 	_, err := io.CopyN(z, zeros{}, maxRequest+1)
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
-	address, stop := listenFor(t, NewReceiver())
+	address, stop := listenFor(t, newSink())
 	require.Equal(t, http.StatusBadRequest, post(t, "http://"+address+"/v1/traces", "application/x-protobuf", "gzip", small.Bytes()))
 	require.Equal(t, 1, stop().Requests)
 }

@@ -1,0 +1,46 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generation
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Rows are the rows of a reel for one generation. common holds what all of them have in common. The first row has the
+// evidence; without tapes it is the only one.
+func (d *Deriver) Rows(common reel.Row, made *Derived) []reel.Row {
+	common.Producer, common.Formats = string(d.producer), d.Formats
+	common.Revision, common.Items = int64(made.Generation.Revision), int64(made.Generation.Items)
+	if len(made.Tapes) == 0 {
+		return []reel.Row{common}
+	}
+	rows := make([]reel.Row, len(made.Tapes))
+	for i, t := range made.Tapes {
+		row := common
+		row.Describe(t)
+		if common.ReplayRunID != "" {
+			row.ReplayRunID = common.ReplayRunID
+		}
+		for _, f := range made.Runs[i].Files {
+			if f.Name == tape.TapeFile {
+				row.Tape = bytes.Clone(f.Body) // without spare capacity: a writer counts the bytes of the rows that wait
+			} else {
+				row.Files = append(row.Files, f.Name)
+			}
+		}
+		slices.Sort(row.Files)
+		if d.Sign != nil {
+			row.Signature = d.Sign.Sign(Statement(t, row.Parts)).String()
+		}
+		if i > 0 {
+			row.Evidence = nil
+		}
+		rows[i] = row
+	}
+	return rows
+}
