@@ -19,7 +19,8 @@ const (
 	nearBehind = 104
 )
 
-// nearby looks for a secret in the line around the word that begins at start and goes on to end or further. password: passwords stand near it.
+// nearby looks for a secret in the line around the word that begins at start and goes on to end or further.
+// password: passwords stand near it.
 func (f *finder) nearby(start, end int, password bool) {
 	if f.on.rules.entropy == none || f.k.protocol {
 		return
@@ -30,14 +31,8 @@ func (f *finder) nearby(start, end int, password bool) {
 	if digit >= limit {
 		return
 	}
-	name := start
-	for name > 0 && isWord(s[name-1]) && start-name < 48 {
-		name--
-	}
-	for end < len(s) && isWord(s[end]) && end-name < 64 {
-		end++
-	}
-	if end-name >= 48 || end+1 < len(s) && s[end] == '"' && s[end+1] == ':' { // letters of a key or a digest; a member of JSON, whose value was looked at
+	name, end := nameNear(s, start, end)
+	if end-name >= 48 || strings.HasPrefix(s[end:], "\":") { // letters of a key or a digest; a member of JSON, whose value was looked at
 		return
 	}
 	lines := 0
@@ -46,19 +41,13 @@ func (f *finder) nearby(start, end int, password bool) {
 	}
 	seen := begin
 	for hold := false; digit < limit; digit = f.nextDigit(seen, limit) {
-		from, to := digit, digit
-		for from > begin && !splitsWords[s[from-1]] {
-			from--
-		}
-		for to < len(s) && to-from < 256 && !splitsWords[s[to]] {
-			to++
-		}
-		inside := from > 0 && !splitsWords[s[from-1]] // of a word that began before the window
+		from, to := wordAround(s, digit, begin)
 		if !hold {
 			f.nearTo = to
 		}
 		seen = to
 		f.work += to - from
+		inside := from > 0 && !splitsWords[s[from-1]] // of a word that began before the window
 		if to-from < 8 || inside || from < end && to > start {
 			continue
 		}
@@ -77,6 +66,30 @@ func (f *finder) nearby(start, end int, password bool) {
 		}
 		f.add(from, to, f.on.rules.entropy)
 	}
+}
+
+// nameNear returns the range of the name around a word, at most 64 bytes of it.
+func nameNear(s string, start, end int) (from, to int) {
+	from = start
+	for from > 0 && isWord(s[from-1]) && start-from < 48 {
+		from--
+	}
+	for end < len(s) && isWord(s[end]) && end-from < 64 {
+		end++
+	}
+	return from, end
+}
+
+// wordAround returns the range of the word around a place, from begin on.
+func wordAround(s string, at, begin int) (from, to int) {
+	from, to = at, at
+	for from > begin && !splitsWords[s[from-1]] {
+		from--
+	}
+	for to < len(s) && to-from < 256 && !splitsWords[s[to]] {
+		to++
+	}
+	return from, to
 }
 
 // parted says whether the end of a sentence stands in a text, or more than so many ends of lines, behind each of which the next is indented.
@@ -105,46 +118,57 @@ func (f *finder) candidate(at, end int) (from, to int, key bool) {
 	for end > at && strings.IndexByte(".,:;!?*_", s[end-1]) >= 0 {
 		end--
 	}
-	word := s[at:end]
-	before := ""
+	word, before := s[at:end], ""
 	if cut := strings.LastIndexAny(word, "=:"); cut > 0 && cut < len(word)-1 { // ada:…, name=…
 		before, word = word[:cut], word[cut+1:]
 	}
-	letters := 0
-	for i := range len(word) {
-		switch c := word[i]; {
-		case isAlpha(c):
-			letters++
-		case c == '/' || c == '\\':
-			return 0, 0, false
-		}
-	}
-	if len(word) < 8 || letters < 3 || strings.Count(word, ".") >= 3 || strings.IndexByte(s[at:end], '@') > 0 {
+	if len(word) < 8 || strings.IndexByte(s[at:end], '@') > 0 || !lettered(word) || percentEncoded(word) {
 		return 0, 0, false
-	}
-	if i := strings.IndexByte(word, '%'); i >= 0 { // percent encoding is looked at without it
-		if _, ok := hexAt(word, i+1, 2); ok {
-			return 0, 0, false
-		}
 	}
 	if key = keylike(word); !key && !invented(word) {
 		return 0, 0, false
 	}
 	if before == "" {
-		i := at
-		for i > 0 && splitsWords[s[i-1]] && at-i < 4 {
-			i--
-		}
-		from := i
-		for from > 0 && i-from < 24 && !splitsWords[s[from-1]] {
-			from--
-		}
-		before = s[from:i]
+		before = wordBefore(s, at)
 	}
 	if of := strings.ToLower(strings.TrimRight(before, ".:#=,")); ofOthers[of] || protocolName(of) {
 		return 0, 0, false
 	}
 	return end - len(word), end, key
+}
+
+// lettered holds for a word with three letters or more that is no path and no dotted name.
+func lettered(word string) bool {
+	letters := 0
+	for i := range len(word) {
+		if isAlpha(word[i]) {
+			letters++
+		}
+	}
+	return letters >= 3 && strings.Count(word, ".") < 3 && !strings.ContainsAny(word, "/\\")
+}
+
+// percentEncoded holds for a word in percent encoding, which is looked at without it.
+func percentEncoded(word string) bool {
+	i := strings.IndexByte(word, '%')
+	if i < 0 {
+		return false
+	}
+	_, ok := hexAt(word, i+1, 2)
+	return ok
+}
+
+// wordBefore returns the word before a place, behind at most four bytes that split words.
+func wordBefore(s string, at int) string {
+	end := at
+	for end > 0 && splitsWords[s[end-1]] && at-end < 4 {
+		end--
+	}
+	from := end
+	for from > 0 && end-from < 24 && !splitsWords[s[from-1]] {
+		from--
+	}
+	return s[from:end]
 }
 
 // ofPassword holds for words, and ends of names, near which passwords stand though they are no names of one: login, input_pw.
@@ -178,7 +202,8 @@ func protocolName(name string) bool {
 	return false
 }
 
-// option looks at the value of a short option of a command that starts at at with a space: -p …, -pw …, -u name:….
+// option looks at the value of a short option of a command that starts at at with a space: -p …, -pw …,
+// -u name:….
 func (f *finder) option(at int) {
 	if f.on.rules.entropy == none || f.k.protocol {
 		return
@@ -205,28 +230,38 @@ func (f *finder) option(at int) {
 	if token.ProtectedAt(v) > 0 || strings.Contains(v, "://") || len(v) < 8 {
 		return
 	}
+	if skip := secretOfOption(flag, v); skip >= 0 {
+		f.add(from+skip, from+len(v), f.on.rules.entropy)
+	}
+}
+
+// secretOfOption returns where the secret in the value of a short option begins, -1 if there is none.
+func secretOfOption(flag, v string) int {
 	switch flag {
 	case "u", "U", "a", "l":
 		if cut := strings.IndexAny(v, ":%/"); cut > 0 && invented(v[cut+1:]) {
-			f.add(from+cut+1, from+len(v), f.on.rules.entropy)
-		} else if flag == "a" && invented(v) {
-			f.add(from, from+len(v), f.on.rules.entropy)
+			return cut + 1
+		}
+		if flag == "a" && invented(v) {
+			return 0
 		}
 	case "p", "P", "w", "W", "pw", "pass", "y", "rp":
 		if invented(v) || keylike(v) || len(flag) > 1 && strong(v) && !placeholder(v) {
-			f.add(from, from+len(v), f.on.rules.entropy)
+			return 0
 		}
 	case "k", "K", "t", "T", "s", "x":
 		if keylike(v) && strings.IndexByte(v, '/') < 0 {
-			f.add(from, from+len(v), f.on.rules.entropy)
+			return 0
 		}
 	}
+	return -1
 }
 
 // shortOptions are the begins of options that carry a password or a key in one command or another.
 var shortOptions = []string{" -p ", " -p'", " -p\"", " -w ", " -pw ", " -pass ", " -u ", " -u'", " -u\"", " -a ", " -k ", " -t ", " -s ", " -x ", " -y ", " -l "}
 
-// call looks at the literals among the arguments of a call that signs, encrypts or logs in. The word for that stands at at.
+// call looks at the literals among the arguments of a call that signs, encrypts or logs in. The word for that
+// stands at at.
 func (f *finder) call(at int) {
 	if f.on.rules.entropy == none || f.k.protocol {
 		return
@@ -240,44 +275,54 @@ func (f *finder) call(at int) {
 		return
 	}
 	ciphers := containsPart(s[at:open], cipherWords)
-	depth := 0
-	i := open
+	depth, i := 0, open
 	for ; i < len(s) && i-open < 320; i++ {
-		c := s[i]
-		if c == '(' {
+		switch s[i] {
+		case '(':
 			depth++
-			continue
-		}
-		if c == ')' {
-			if depth--; depth == 0 {
-				break
+		case ')':
+			depth--
+		case '"', '\'', '`':
+			var from, to int
+			from, to, i = callLiteral(s, i)
+			if f.isArgumentSecret(open, from, s[from:to], ciphers) {
+				f.add(from, to, f.on.rules.entropy)
 			}
-			continue
 		}
-		if c != '"' && c != '\'' && c != '`' {
-			continue
-		}
-		slashed := i > 0 && s[i-1] == '\\'
-		from := i + 1
-		for i = from; i < len(s) && s[i] != c && s[i] != '\n' && i-from < 300; i++ {
-		}
-		to := i
-		if i+1 < len(s) && s[i] == '\n' && s[i+1] == c { // write(b"…⏎")
-			i++
-		}
-		if slashed && to > from && to <= len(s) && s[to-1] == '\\' {
-			to--
-		}
-		v := s[from:min(to, len(s))]
-		if len(v) < 8 || placeholder(v) || token.ProtectedAt(v) > 0 || prose(v) || algorithm(v) {
-			continue
-		}
-		if invented(v) || keylike(v) || i-open > 2 && f.clientKey(open, from, v) || ciphers && (len(v) >= 16 && random(v) || isHex(v) && len(v) >= 32 && len(v)%8 == 0 && notOneByte(v)) {
-			f.add(from, from+len(v), f.on.rules.entropy)
+		if depth == 0 {
+			break
 		}
 	}
 	f.called = i
 	f.work += i - at
+}
+
+// callLiteral returns the range of the literal whose quote stands at i, and where the quote stands that closes it.
+func callLiteral(s string, i int) (from, to, shut int) {
+	quote, slashed := s[i], i > 0 && s[i-1] == '\\'
+	from = i + 1
+	for to = from; to < len(s) && s[to] != quote && s[to] != '\n' && to-from < 300; to++ {
+	}
+	shut = to
+	if shut+1 < len(s) && s[shut] == '\n' && s[shut+1] == quote { // write(b"…⏎")
+		shut++
+	}
+	if slashed && to > from && s[to-1] == '\\' {
+		to--
+	}
+	return from, to, shut
+}
+
+// isArgumentSecret says whether a literal at from is the secret that a call is given. ciphers: the call signs or
+// encrypts, so that it is given a key.
+func (f *finder) isArgumentSecret(open, from int, v string, ciphers bool) bool {
+	if len(v) < 8 || placeholder(v) || token.ProtectedAt(v) > 0 || prose(v) || algorithm(v) {
+		return false
+	}
+	if invented(v) || keylike(v) || f.clientKey(open, from, v) {
+		return true
+	}
+	return ciphers && (len(v) >= 16 && random(v) || isHex(v) && len(v) >= 32 && len(v)%8 == 0 && notOneByte(v))
 }
 
 // clientKey says whether the literal v at from is a key in hexadecimal digits that a client is made with, behind its account: Client("account", "…").
@@ -307,38 +352,44 @@ func containsPart(s string, parts []string) bool {
 	return false
 }
 
-// setting looks at a run of characters at start that stands alone behind a name that says nothing about secrets, or as a part of the path of a URL.
+// setting looks at a run of characters at start that stands alone behind a name that says nothing about secrets,
+// or as a part of the path of a URL.
 func (f *finder) setting(start, end int, body string) {
 	if f.on.rules.entropy == none || f.k.protocol {
 		return
 	}
 	s := f.s
-	if strings.IndexByte(body, '/') > 0 || start > 0 && s[start-1] == '/' {
+	switch {
+	case strings.IndexByte(body, '/') > 0 || start > 0 && s[start-1] == '/':
 		f.inPath(start, body)
-		return
-	}
-	if start == 0 && end == len(s) { // all of a value
+	case start == 0 && end == len(s): // all of a value
 		if f.k.setting && opaque(body) {
 			f.add(start, end, f.on.rules.entropy)
 		}
-		return
+	case start >= 4 && (joins(s, start, body) || f.behindSetting(start, body)):
+		f.add(start, end, f.on.rules.entropy)
 	}
-	if start < 4 {
-		return
+}
+
+// joins says whether a command before start lets a machine in by the secret in its argument.
+func joins(s string, start int, body string) bool {
+	if s[start-1] != ' ' || len(body) < 36 || len(body) > 512 {
+		return false
 	}
-	if s[start-1] == ' ' && len(body) >= 36 && len(body) <= 512 {
-		word := s[max(0, start-16) : start-1]
-		if at := strings.LastIndexAny(word, " \n"); at >= 0 && joinWords[word[at+1:]] && random(body) && !isHex(body) {
-			f.add(start, end, f.on.rules.entropy)
-			return
-		}
-	}
+	word := s[max(0, start-16) : start-1]
+	at := strings.LastIndexAny(word, " \n")
+	return at >= 0 && joinWords[word[at+1:]] && random(body) && !isHex(body)
+}
+
+// behindSetting says whether a run of characters at start is assigned to the name of a setting.
+func (f *finder) behindSetting(start int, body string) bool {
+	s := f.s
 	i := start
 	for i > 0 && start-i < 6 && strings.IndexByte("\"'\\ ", s[i-1]) >= 0 {
 		i--
 	}
 	if i == 0 || s[i-1] != '=' && s[i-1] != ':' {
-		return
+		return false
 	}
 	for i--; i > 0 && start-i < 14 && strings.IndexByte("\"'\\ ", s[i-1]) >= 0; i-- {
 	}
@@ -346,12 +397,11 @@ func (f *finder) setting(start, end int, body string) {
 	for from > 0 && nameChar(s[from-1]) && i-from < 64 {
 		from--
 	}
-	name := s[from:i]
-	switch of := opaque(body); {
-	case len(name) >= 5 && (of || envStyle(name) && keylike(body)) && f.r.Named(name).setting,
-		of && from > 0 && s[from-1] == ' ' && f.r.classify(s[wordsBefore(s, from):i]).setting: // Forgejo internal: …
-		f.add(start, end, f.on.rules.entropy)
+	name, of := s[from:i], opaque(body)
+	if len(name) >= 5 && (of || envStyle(name) && keylike(body)) && f.r.Named(name).setting {
+		return true
 	}
+	return of && from > 0 && s[from-1] == ' ' && f.r.classify(s[wordsBefore(s, from):i]).setting // Forgejo internal: …
 }
 
 // blocks are the names of maps in YAML whose values are secrets by the definition of the format: Secret of Kubernetes, data sources of Grafana.

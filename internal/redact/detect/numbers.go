@@ -93,10 +93,14 @@ func digitGroups(s string, at int, groups []group) []group {
 	}
 }
 
-// inUUID says whether s[at] is a digit of a UUID: some of its groups have no letters, and one in a hundred of those would be a number with a check digit.
-func inUUID(s string, at int) bool {
+// inUUID says whether s[start:end] are digits of a UUID. Some groups of a UUID have no letters, and one in a
+// hundred of those would be a number with a check digit.
+func inUUID(s string, start, end int) bool {
 	const length = 36
-	for from := max(0, at-length+1); from <= at && from+length <= len(s); from++ {
+	if (start == 0 || s[start-1] != '-') && (end == len(s) || s[end] != '-') {
+		return false
+	}
+	for from := max(0, start-length+1); from <= start && from+length <= len(s); from++ {
 		if hexDigest(s[from : from+length]) {
 			return (from == 0 || !isAlnum(s[from-1])) && (from+length == len(s) || !isAlnum(s[from+length]))
 		}
@@ -112,7 +116,7 @@ func (f *finder) number(groups []group, total int) {
 		f.attached(groups, total)
 		return
 	}
-	if (first.start > 0 && s[first.start-1] == '-' || last.end < len(s) && s[last.end] == '-') && inUUID(s, first.start) {
+	if inUUID(s, first.start, last.end) {
 		return
 	}
 	if f.on.ip && !f.k.version {

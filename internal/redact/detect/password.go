@@ -40,7 +40,7 @@ func behindWord(s string, at int) int {
 		if i == from {
 			return 0
 		}
-		if link := passwordLink(s, i); link > 0 {
+		if link, _ := passwordLink(s, i); link > 0 {
 			return link
 		}
 		if i >= len(s) || s[i] != ' ' && s[i] != '-' {
@@ -51,21 +51,19 @@ func behindWord(s string, at int) int {
 	return 0
 }
 
-// passwordLink returns where what links a word to a value ends, 0 if nothing does.
-func passwordLink(s string, i int) int {
-	at := i
-	for at < len(s) && s[at] == ' ' && at-i < 4 {
-		at++
-	}
+// passwordLink returns where what links a word to a value ends, 0 if nothing does. verb: it is a verb, or a dash
+// behind a blank.
+func passwordLink(s string, i int) (link int, verb bool) {
+	at := behindSpaces(s, i)
 	for _, l := range passwordLinks {
 		if strings.HasPrefix(s[at:], l) {
-			return at + len(l)
+			return at + len(l), false
 		}
 		if l[0] == ' ' && strings.HasPrefix(s[i:], l) {
-			return i + len(l)
+			return i + len(l), true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // behindWords returns where the text goes on behind up to three words of letters, 0 if there are none.
@@ -113,36 +111,17 @@ func (f *finder) password(start, i int, key bool) {
 	}
 }
 
+// behindPassword looks at the value that is linked to a word for a password, or a key, that ends at i.
 func (f *finder) behindPassword(start, i int, key bool) {
 	s := f.s
-	for n := 0; n < 3 && i < len(s) && isLower(s[i]) && start+4 < i; n++ { // passordet, adgangskoden
-		i++
-	}
-	if start > 0 && isWord(s[start-1]) && isWord(s[start]) || i < len(s) && isWord(s[i]) {
+	i = behindWordForPassword(s, start, i)
+	if i < 0 {
 		return
 	}
-	for i < len(s) && strings.IndexByte("*_`\"'\\", s[i]) >= 0 {
-		i++
-	}
-	// Between the word and its link: a space, or a closing mark of Markdown.
-	at := i
-	for at < len(s) && s[at] == ' ' && at-i < 4 {
-		at++
-	}
-	verb := false
-	link := 0
-	for _, l := range passwordLinks {
-		if strings.HasPrefix(s[at:], l) {
-			link = at + len(l)
-			break
-		}
-		if l[0] == ' ' && strings.HasPrefix(s[i:], l) {
-			link, verb = i+len(l), true
-			break
-		}
-	}
+	link, verb := passwordLink(s, i)
 	loose := false // a few words stand between, and nothing that links: only what ends the line counts
 	if link == 0 {
+		at := behindSpaces(s, i)
 		if link = behindWord(s, at); link == 0 {
 			link, loose = behindWords(s, at), true
 		}
@@ -150,6 +129,53 @@ func (f *finder) behindPassword(start, i int, key bool) {
 			return
 		}
 	}
+	from := linkedValue(s, link)
+	quoted := from > link && strings.IndexByte("\"'`", s[from-1]) >= 0
+	to := linkedEnd(s, from)
+	if verb && !key && plainWord(s[from:to]) { // het wachtwoord is gewijzigd naar …
+		if next := behindWords(s, from); next > from {
+			from, to, loose = next, next+len(strings.TrimRight(firstWord(s[next:]), ".,;!?)\"'`\\")), true
+		}
+	}
+	v := s[from:to]
+	switch {
+	case key:
+		if !loose && isLinkedKey(v) {
+			f.add(from, to, f.on.rules.entropy)
+		}
+	case loose && (!strong(v) || to < len(s) && s[to] != '\n' && s[to] != '.'):
+	case isLinkedPassword(v, quoted && !verb):
+		f.add(from, to, f.on.rules.assignment)
+	}
+}
+
+// behindWordForPassword returns where the text goes on behind the endings of a word for a password (passordet,
+// adgangskoden) and the marks that close it, -1 if the word is a part of another.
+func behindWordForPassword(s string, start, i int) int {
+	for n := 0; n < 3 && i < len(s) && isLower(s[i]) && start+4 < i; n++ {
+		i++
+	}
+	if start > 0 && isWord(s[start-1]) && isWord(s[start]) || i < len(s) && isWord(s[i]) {
+		return -1
+	}
+	for i < len(s) && strings.IndexByte("*_`\"'\\", s[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// behindSpaces returns where the text goes on behind at most four spaces.
+func behindSpaces(s string, i int) int {
+	at := i
+	for at < len(s) && s[at] == ' ' && at-i < 4 {
+		at++
+	}
+	return at
+}
+
+// linkedValue returns where the value begins behind a link: behind blanks, quotes, marks of Markdown and the end
+// of the line.
+func linkedValue(s string, link int) int {
 	from := link
 	for from < len(s) && from-link < 8 && strings.IndexByte(" *_`\"'\\\t", s[from]) >= 0 {
 		from++
@@ -160,7 +186,12 @@ func (f *finder) behindPassword(start, i int, key bool) {
 	if from < len(s) && s[from] == '\n' {
 		from++
 	}
-	quoted := from > link && strings.IndexByte("\"'`", s[from-1]) >= 0
+	return from
+}
+
+// linkedEnd returns where the value ends that begins at from: before a blank, a quote or punctuation, or before
+// a particle in languages that put no space there.
+func linkedEnd(s string, from int) int {
 	to := from
 	for to < len(s) && to-from < 128 && s[to] > ' ' && strings.IndexByte("\"'`<>|,;\\", s[to]) < 0 && !strings.HasPrefix(s[to:], "\u300d") {
 		if s[to] >= 0x80 && to-from >= 8 && slices.ContainsFunc(particles, func(p string) bool { return strings.HasPrefix(s[to:], p) }) {
@@ -171,26 +202,20 @@ func (f *finder) behindPassword(start, i int, key bool) {
 	for to > from && strings.IndexByte(".:!?)*", s[to-1]) >= 0 {
 		to--
 	}
-	v := s[from:to]
-	if verb && !key && plainWord(v) { // het wachtwoord is gewijzigd naar …
-		if next := behindWords(s, from); next > from {
-			from, to, loose = next, next+len(strings.TrimRight(firstWord(s[next:]), ".,;!?)\"'`\\")), true
-			v = s[from:to]
-		}
-	}
-	if key {
-		if !loose && random(v) && !hexDigest(v) && !placeholder(v) && !code(v) && token.ProtectedAt(v) == 0 {
-			f.add(from, to, f.on.rules.entropy)
-		}
-		return
-	}
-	if loose && (!strong(v) || to < len(s) && s[to] != '\n' && s[to] != '.') {
-		return
-	}
+	return to
+}
+
+// isLinkedKey says whether a value behind a word for a key is one: much else is called a key, so it has to look
+// random.
+func isLinkedKey(v string) bool {
+	return random(v) && !hexDigest(v) && !placeholder(v) && !code(v) && token.ProtectedAt(v) == 0
+}
+
+// isLinkedPassword says whether a value behind a word for a password is one. literal: it stands in quotes, and
+// no verb links it.
+func isLinkedPassword(v string, literal bool) bool {
 	if len(v) < 5 || placeholder(v) || code(v) || token.ProtectedAt(v) > 0 {
-		return
+		return false
 	}
-	if strong(v) || passwordLike(v) && !dated(v) || !verb && quoted && len(v) >= 6 && !prose(v) {
-		f.add(from, to, f.on.rules.assignment)
-	}
+	return strong(v) || passwordLike(v) && !dated(v) || literal && len(v) >= 6 && !prose(v)
 }

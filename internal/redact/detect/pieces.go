@@ -106,21 +106,8 @@ func (f *finder) wrappedKeys() {
 			break
 		}
 		i += n
-		to := i
-		if to > 0 && s[to-1] == '\r' {
-			to--
-		}
-		if to > 0 && (s[to-1] == '\\' || s[to-1] == '=') { // a shell, quoted-printable
-			to--
-		}
-		if to < 12 || !isBase64(s[to-1]) && s[to-1] != '.' || i+9 > len(s) {
-			continue
-		}
-		next := i + 1
-		for next < len(s) && s[next] == ' ' && next-i < 24 {
-			next++
-		}
-		if next >= len(s) || !isBase64(s[next]) {
+		to, next := wrapAt(s, i)
+		if next == 0 {
 			continue
 		}
 		end := next
@@ -128,7 +115,7 @@ func (f *finder) wrappedKeys() {
 			end++
 		}
 		f.work += end - next
-		if end-next < 8 || end < len(s) && s[end] != '\n' && s[end] != '\r' && s[end] != '"' && s[end] != '\'' && s[end] != '`' || !hasDigit(s[next:end]) || !randomish(s[next:end]) {
+		if end-next < 8 || end < len(s) && strings.IndexByte("\n\r\"'`", s[end]) < 0 || !halfKey(s[next:end]) {
 			continue
 		}
 		from := to
@@ -136,7 +123,7 @@ func (f *finder) wrappedKeys() {
 			from--
 		}
 		f.work += to - from
-		if to-from < 12 || !hasDigit(s[from:to]) || !randomish(s[from:to]) {
+		if to-from < 12 || !halfKey(s[from:to]) {
 			continue
 		}
 		b.decode(s, to, next, "")
@@ -146,3 +133,29 @@ func (f *finder) wrappedKeys() {
 		f.across(b.done(s))
 	}
 }
+
+// wrapAt returns where a key may end before the end of a line at i, and where it may go on behind it. next is 0 if
+// it cannot.
+func wrapAt(s string, i int) (to, next int) {
+	to = i
+	if to > 0 && s[to-1] == '\r' {
+		to--
+	}
+	if to > 0 && (s[to-1] == '\\' || s[to-1] == '=') { // a shell, quoted-printable
+		to--
+	}
+	if to < 12 || !isBase64(s[to-1]) && s[to-1] != '.' || i+9 > len(s) {
+		return 0, 0
+	}
+	next = i + 1
+	for next < len(s) && s[next] == ' ' && next-i < 24 {
+		next++
+	}
+	if next >= len(s) || !isBase64(s[next]) {
+		return 0, 0
+	}
+	return to, next
+}
+
+// halfKey says whether a line can be a part of a key, and no word.
+func halfKey(v string) bool { return hasDigit(v) && randomish(v) }

@@ -188,16 +188,32 @@ func (f *finder) jsonColumns(_ ruleID, at, end int) {
 		return
 	}
 	stop := min(len(s), i+maxTableBytes)
-	var by header
+	by, i := f.jsonHeader(i, stop)
+	if !by.used {
+		return
+	}
+	n := strings.Index(s[i:min(len(s), i+400)], "[[")
+	if n < 0 {
+		n = strings.Index(s[i:min(len(s), i+400)], "[ [")
+	}
+	if n < 0 {
+		return
+	}
+	f.recorded = stop
+	f.jsonRows(&by, i+n, stop)
+}
+
+// jsonHeader reads the names of columns in the list that begins at i, and returns where the list ends. Nothing is
+// used of a list that does not end.
+func (f *finder) jsonHeader(i, stop int) (by header, end int) {
+	s := f.s
 	column, depth, last := -1, 0, ""
-	r := jsonscan.New(s[:stop], i)
-	for {
+	for r := jsonscan.New(s[:stop], i); ; {
 		t := r.Next()
 		f.work += t.End - t.Start
-		if t.Kind == jsonscan.Bad || t.Kind == jsonscan.End {
-			return
-		}
 		switch t.Kind {
+		case jsonscan.Bad, jsonscan.End:
+			return header{}, stop
 		case jsonscan.Open:
 			if depth++; depth == 2 {
 				column++
@@ -210,32 +226,30 @@ func (f *finder) jsonColumns(_ ruleID, at, end int) {
 			if depth == 1 {
 				column++
 			}
-			if name := s[t.Start+1 : t.End-1]; depth == 1 || depth == 2 && isColumnName(last) {
-				switch secret, key := f.columnName(name); {
-				case secret:
-					by.add(aColumn, column)
-				case key:
-					by.add(aKeyField, column)
-				}
+			if depth == 1 || depth == 2 && isColumnName(last) {
+				f.addColumn(&by, s[t.Start+1:t.End-1], column)
 			}
 		}
 		if depth == 0 {
-			i = t.End
-			break
+			return by, t.End
 		}
 	}
-	if !by.used {
-		return
+}
+
+// addColumn notes a column whose name is that of a secret or of a key.
+func (f *finder) addColumn(by *header, name string, column int) {
+	switch secret, key := f.columnName(name); {
+	case secret:
+		by.add(aColumn, column)
+	case key:
+		by.add(aKeyField, column)
 	}
-	n := strings.Index(s[i:min(len(s), i+400)], "[[")
-	if n < 0 {
-		if n = strings.Index(s[i:min(len(s), i+400)], "[ ["); n < 0 {
-			return
-		}
-	}
-	f.recorded = stop
-	depth, column = 0, -1
-	for r = jsonscan.New(s[:stop], i+n); ; {
+}
+
+// jsonRows looks at the secret columns of the list of lists that begins at i.
+func (f *finder) jsonRows(by *header, i, stop int) {
+	depth, column := 0, -1
+	for r := jsonscan.New(f.s[:stop], i); ; {
 		t := r.Next()
 		f.work += t.End - t.Start
 		switch t.Kind {
@@ -256,10 +270,9 @@ func (f *finder) jsonColumns(_ ruleID, at, end int) {
 			if depth != 2 {
 				continue
 			}
-			if column++; t.Kind == jsonscan.String {
-				if k := by.at(column); k != nil {
-					f.column(t.Start+1, t.End-1, true, k == aKeyField)
-				}
+			column++
+			if k := by.at(column); k != nil && t.Kind == jsonscan.String {
+				f.column(t.Start+1, t.End-1, true, k == aKeyField)
 			}
 		}
 	}

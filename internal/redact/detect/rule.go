@@ -284,8 +284,8 @@ type gapState struct {
 	chunk         int
 }
 
-// behindGap matches the head of a pattern, and looks for the first tail behind it. Both the end of the gap and the next tail are found once
-// for all heads before them.
+// behindGap matches the head of a pattern, and looks for the first tail behind it. Both the end of the gap and the
+// next tail are found once for all heads before them.
 func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int)) (until int) {
 	s := f.s
 	if at < 0 || sh.boundary && at > 0 && isWord(s[at-1]) {
@@ -296,67 +296,9 @@ func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int))
 		return 0
 	}
 	head := at + m[1]
-	if f.gaps == nil {
-		f.gaps = map[*shape]*gapState{}
-	}
-	g := f.gaps[sh]
-	if g == nil {
-		g = &gapState{barrier: -1, chunk: 256}
-		f.gaps[sh] = g
-	}
-	// Where the gap ends at the latest.
-	last := min(len(s), head+sh.gap)
-	if g.barrier < head {
-		i := max(g.open, head)
-		for i < last && sh.between[s[i]] {
-			i++
-		}
-		f.work += max(0, i-max(g.open, head))
-		if g.open = max(g.open, i); i < last {
-			g.barrier = i
-		}
-	}
-	if g.barrier >= head {
-		last = min(last, g.barrier)
-	}
-	// The first tail that begins in s[head:last+1].
-	for g.tail == nil || g.tail[0] < head {
-		from := max(head, g.to)
-		if g.tail != nil {
-			from = max(head, g.tail[0]+1) // a tail of a head before this one
-		}
-		g.tail = nil
-		if from > last {
-			return 0
-		}
-		g.chunk = max(last-from+1, min(2*g.chunk, 64<<10))
-		g.to = min(len(s)+1, from+g.chunk)
-		end := min(len(s), g.to+sh.window)
-		start := max(0, from-1) // a word boundary at its begin needs the byte before
-		m := f.submatch(sh.tail, start, end)
-		for m != nil && start+m[0] < from {
-			start = min(from, start+m[0]+1)
-			m = f.submatch(sh.tail, start, end)
-		}
-		if m == nil {
-			continue
-		}
-		if start+m[1] == end && end < len(s) { // it goes on behind the window
-			if again := sh.tail.FindStringSubmatchIndex(s[start:]); again != nil {
-				m = again
-			}
-		}
-		if start+m[0] >= g.to {
-			continue
-		}
-		for i := range m {
-			if m[i] >= 0 {
-				m[i] += start
-			}
-		}
-		g.tail, g.to, g.chunk = m, m[0], 256
-	}
-	if g.tail[0] > last {
+	g := f.gapOf(sh)
+	last := f.gapEnd(sh, g, head)
+	if !f.tailBehind(sh, g, head, last) {
 		return 0
 	}
 	start, end := r.valueOf(g.tail)
@@ -367,6 +309,88 @@ func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int))
 		f.value(r, start, end, add)
 	}
 	return g.tail[1]
+}
+
+// gapOf returns how far a rule with a gap has looked.
+func (f *finder) gapOf(sh *shape) *gapState {
+	if f.gaps == nil {
+		f.gaps = map[*shape]*gapState{}
+	}
+	g := f.gaps[sh]
+	if g == nil {
+		g = &gapState{barrier: -1, chunk: 256}
+		f.gaps[sh] = g
+	}
+	return g
+}
+
+// gapEnd returns where the gap behind a head ends at the latest.
+func (f *finder) gapEnd(sh *shape, g *gapState, head int) int {
+	last := min(len(f.s), head+sh.gap)
+	if g.barrier < head {
+		from := max(g.open, head)
+		i := from
+		for i < last && sh.between[f.s[i]] {
+			i++
+		}
+		f.work += i - from
+		if g.open = max(g.open, i); i < last {
+			g.barrier = i
+		}
+	}
+	if g.barrier >= head {
+		last = min(last, g.barrier)
+	}
+	return last
+}
+
+// tailBehind finds the first tail that begins in s[head:last+1], and says whether there is one.
+func (f *finder) tailBehind(sh *shape, g *gapState, head, last int) bool {
+	for g.tail == nil || g.tail[0] < head {
+		from := max(head, g.to)
+		if g.tail != nil {
+			from = max(head, g.tail[0]+1) // a tail of a head before this one
+		}
+		g.tail = nil
+		if from > last {
+			return false
+		}
+		g.chunk = max(last-from+1, min(2*g.chunk, 64<<10))
+		g.to = min(len(f.s)+1, from+g.chunk)
+		if m := f.tailIn(sh, from, g.to); m != nil {
+			g.tail, g.to, g.chunk = m, m[0], 256
+		}
+	}
+	return g.tail[0] <= last
+}
+
+// tailIn returns the first tail that begins in s[from:to], as offsets in the text, nil if there is none.
+func (f *finder) tailIn(sh *shape, from, to int) []int {
+	s := f.s
+	end := min(len(s), to+sh.window)
+	start := max(0, from-1) // a word boundary at its begin needs the byte before
+	m := f.submatch(sh.tail, start, end)
+	for m != nil && start+m[0] < from {
+		start = min(from, start+m[0]+1)
+		m = f.submatch(sh.tail, start, end)
+	}
+	if m == nil {
+		return nil
+	}
+	if start+m[1] == end && end < len(s) { // it goes on behind the window
+		if again := sh.tail.FindStringSubmatchIndex(s[start:]); again != nil {
+			m = again
+		}
+	}
+	if start+m[0] >= to {
+		return nil
+	}
+	for i := range m {
+		if m[i] >= 0 {
+			m[i] += start
+		}
+	}
+	return m
 }
 
 // submatch looks for the first match in s[from:to]. Its offsets are those in that part of the text.

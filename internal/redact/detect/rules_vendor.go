@@ -368,29 +368,8 @@ func vendorRules() (rules []*rule) {
 		all = append(all, v.vendor)
 	}
 	for _, v := range all {
-		accept := randomish
-		switch {
-		case v.name == "auth-plain":
-			accept = saslPlain
-		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "curl-config", v.name == "call-credentials", v.name == "login-as", v.name == "new-user", v.name == "signed-with", strings.HasPrefix(v.name, "user-"):
-			accept = func(v string) bool {
-				if strings.Count(v, "-") >= 2 && v == strings.ToLower(v) { // the name of a pod
-					return false
-				}
-				return strong(v) || passwordLike(v) && len(v) >= 10 && !dated(v) && !wordLike(v) && !code(v)
-			}
-		case v.name == "hook-url":
-			accept = func(v string) bool { return random(v) && (isHex(v) || digitCount(v) >= 3 && entropy(v) >= 3.5) }
-		case v.name == "identified-by":
-			accept = func(v string) bool {
-				v = strings.TrimRight(v, ".,")
-				return len(v) > 2 && noVariable(v) && v[0] != '`' && !said[strings.ToLower(v)]
-			}
-		case chosen[v.name]:
-			accept = noVariable
-		}
-		r := &rule{Rule: Rule{v.name, Known, "vendor", ""}, pattern: v.pattern, accept: accept}
-		if first := v.pattern[0]; !strings.HasPrefix(v.pattern, `\$`) && !strings.HasPrefix(v.pattern, `\{`) && first != ':' && first != '-' && !strings.HasPrefix(v.pattern, `["`) && !strings.HasPrefix(v.pattern, `\`) && !midWord[v.name] {
+		r := &rule{Rule: Rule{v.name, Known, "vendor", ""}, pattern: v.pattern, accept: acceptOf(v.name)}
+		if strings.IndexByte(`:-\`, v.pattern[0]) < 0 && !strings.HasPrefix(v.pattern, `["`) && !midWord[v.name] {
 			r.pattern = `\b` + v.pattern
 		}
 		for k := range strings.FieldsSeq(v.keywords) {
@@ -403,6 +382,46 @@ func vendorRules() (rules []*rule) {
 		rules = append(rules, r)
 	}
 	return rules
+}
+
+// acceptOf returns what a value has to look like that a rule of a vendor finds.
+func acceptOf(name string) func(value string) bool {
+	switch name {
+	case "auth-plain":
+		return saslPlain
+	case "hook-url":
+		return hookPart
+	case "identified-by":
+		return identifies
+	case "imap-login", "ftp-pass", "curl-config", "call-credentials", "login-as", "new-user", "signed-with":
+		return saidPassword
+	}
+	switch {
+	case strings.HasPrefix(name, "said-"), strings.HasPrefix(name, "user-"):
+		return saidPassword
+	case chosen[name]:
+		return noVariable
+	}
+	return randomish
+}
+
+// saidPassword holds for a password that a sentence or a command gives without a name.
+func saidPassword(v string) bool {
+	if strings.Count(v, "-") >= 2 && v == strings.ToLower(v) { // the name of a pod
+		return false
+	}
+	return strong(v) || passwordLike(v) && len(v) >= 10 && !dated(v) && !wordLike(v) && !code(v)
+}
+
+// hookPart holds for the secret part of the URL of a hook.
+func hookPart(v string) bool {
+	return random(v) && (isHex(v) || digitCount(v) >= 3 && entropy(v) >= 3.5)
+}
+
+// identifies holds for the password behind IDENTIFIED BY of SQL.
+func identifies(v string) bool {
+	v = strings.TrimRight(v, ".,")
+	return len(v) > 2 && noVariable(v) && v[0] != '`' && !said[strings.ToLower(v)]
 }
 
 // rulesOfGitleaks are the published ones without those that are superseded.

@@ -177,97 +177,130 @@ var types = wordSet(`varchar char character text string str int integer bigint n
 // spacedTable looks at a header whose columns stand one below the other, parted by blanks.
 func (f *finder) spacedTable(line, eol, start, end int) bool {
 	s := f.s
-	header := s[line:eol]
-	if strings.ContainsAny(header, "=:{}[]()'\",;<>*&") || header[0] == '\t' {
+	c, ok := f.spacedHeader(s[line:eol], start-line, end-line)
+	if !ok {
 		return false
 	}
-	columns := 0
-	place, lo, hi := -1, 0, 0 // of the column
-	var secret, key bool
-	tabs := strings.Contains(header, "\t")
-	for i := 0; i < len(header); {
-		for i < len(header) && (header[i] == ' ' || header[i] == '\t' || header[i] == '\r') {
-			i++
-		}
-		from := i
-		for i < len(header) && header[i] != '\t' && header[i] != '\r' && !(header[i] == ' ' && (i+1 >= len(header) || header[i+1] == ' ')) {
-			i++
-		}
-		if i == from {
-			break
-		}
-		if isDigit(header[from]) { // a row
-			return false
-		}
-		if line+from <= start && end <= line+i {
-			place, lo, hi = columns, from, i
-			if secret, key = f.columnName(header[from:i]); !secret && !key {
-				return false
-			}
-		}
-		columns++
-	}
-	if place < 0 || columns < 2 || columns > maxColumns {
-		return false
-	}
-	drawn := false
-	at := eol + 1
-	stop := min(len(s), eol+maxTableBytes)
-	found := false
+	drawn, found := false, false
+	at, stop := eol+1, min(len(s), eol+maxTableBytes)
 	for row := 0; row < maxTableRows && at < stop; row++ {
-		to := lineBehind(s, at, stop-at)
-		text := s[at:to]
+		begin, to := at, lineBehind(s, at, stop-at)
+		at = to + 1
+		text := s[begin:to]
 		f.work += len(text)
 		if ruled(text) {
 			if found && drawn {
 				break
 			}
 			drawn = true
-			at = to + 1
 			continue
 		}
-		if strings.TrimSpace(text) == "" {
+		from, last, state := c.cell(text)
+		if state == tableEnds {
 			break
 		}
-		var from, last int
-		if tabs {
-			cells := strings.Split(text, "\t")
-			if len(cells) != columns {
-				break
-			}
-			for i := range place {
-				from += len(cells[i]) + 1
-			}
-			last = from + len(cells[place])
-		} else { // the word that stands below the name, or reaches below it
-			if len(text) <= lo && len(text) < hi {
-				break
-			}
-			from = min(lo, len(text)-1)
-			for from < len(text) && from < hi && text[from] == ' ' {
-				from++
-			}
-			if from >= hi || from >= len(text) {
-				at = to + 1
-				continue
-			}
-			for from > 0 && text[from-1] != ' ' {
-				from--
-			}
-			last = from
-			for last < len(text) && text[last] != ' ' {
-				last++
-			}
-			if from == 0 && place > 0 { // no table
-				break
-			}
+		if state == noCell {
+			continue
 		}
 		f.rows = [2]int{eol, to}
-		f.column(at+from, at+last, drawn || tabs, key)
+		f.column(begin+from, begin+last, drawn || c.tabs, c.key)
 		found = true
-		at = to + 1
 	}
 	return found
+}
+
+// spacedColumn is a secret column of a table that blanks or tabs part.
+type spacedColumn struct {
+	place, columns int // its own among all columns
+	lo, hi         int // the range of its name in the header
+	tabs, key      bool
+}
+
+// spacedHeader reads the names of columns, and returns the one that holds header[start:end]. ok: it is the name of
+// a secret or a key, and the header is that of a table.
+func (f *finder) spacedHeader(header string, start, end int) (c spacedColumn, ok bool) {
+	if strings.ContainsAny(header, "=:{}[]()'\",;<>*&") || header[0] == '\t' {
+		return c, false
+	}
+	c.place = -1
+	c.tabs = strings.Contains(header, "\t")
+	for i := 0; ; c.columns++ {
+		var from int
+		if from, i = nextColumn(header, i); from == i {
+			break
+		}
+		if isDigit(header[from]) { // a row
+			return c, false
+		}
+		if from <= start && end <= i {
+			secret, key := f.columnName(header[from:i])
+			if !secret && !key {
+				return c, false
+			}
+			c.place, c.lo, c.hi, c.key = c.columns, from, i, key
+		}
+	}
+	return c, c.place >= 0 && c.columns >= 2 && c.columns <= maxColumns
+}
+
+// nextColumn returns the range of the next name of a column from i on: it ends before a tab or two spaces.
+func nextColumn(header string, i int) (from, to int) {
+	for i < len(header) && (header[i] == ' ' || header[i] == '\t' || header[i] == '\r') {
+		i++
+	}
+	from = i
+	for i < len(header) && header[i] != '\t' && header[i] != '\r' && !(header[i] == ' ' && (i+1 >= len(header) || header[i+1] == ' ')) {
+		i++
+	}
+	return from, i
+}
+
+// rowState is what a line below a header is.
+type rowState uint8
+
+const (
+	aCell rowState = iota
+	noCell
+	tableEnds
+)
+
+// cell returns the range of the cell in a row of the table.
+func (c *spacedColumn) cell(text string) (from, last int, state rowState) {
+	if strings.TrimSpace(text) == "" {
+		return 0, 0, tableEnds
+	}
+	if !c.tabs {
+		return c.cellBelow(text)
+	}
+	cells := strings.Split(text, "\t")
+	if len(cells) != c.columns {
+		return 0, 0, tableEnds
+	}
+	for _, before := range cells[:c.place] {
+		from += len(before) + 1
+	}
+	return from, from + len(cells[c.place]), aCell
+}
+
+// cellBelow returns the range of the word that stands below the name of the column, or reaches below it.
+func (c *spacedColumn) cellBelow(text string) (from, last int, state rowState) {
+	if len(text) <= c.lo {
+		return 0, 0, tableEnds
+	}
+	for from = c.lo; from < len(text) && from < c.hi && text[from] == ' '; from++ {
+	}
+	if from >= c.hi || from >= len(text) {
+		return 0, 0, noCell
+	}
+	for from > 0 && text[from-1] != ' ' {
+		from--
+	}
+	for last = from; last < len(text) && text[last] != ' '; last++ {
+	}
+	if from == 0 && c.place > 0 { // no table
+		return 0, 0, tableEnds
+	}
+	return from, last, aCell
 }
 
 var rowOfRecord = seeker{rule: "table-record", class: Known, by: "table-column", text: "a secret in a row that is printed as a list of its columns", words: []string{"-[~record", ".~row~***", "<th>", "<th~"}, find: (*finder).record}

@@ -207,11 +207,9 @@ func (f *finder) word(at int, actions []action) {
 		a := &actions[i]
 		switch a.kind {
 		case actRule:
-			r := f.r.rules[a.rule]
-			if r.Class == Guess && (f.sure || f.k.protocol) {
-				continue
+			if !f.silent(a.rule) {
+				f.pattern(f.r.rules[a.rule], a.rule, a.word, at)
 			}
-			f.pattern(r, a.rule, a.word, at)
 		case actAssignment:
 			f.assignment(at + a.word)
 		case actOption:
@@ -225,22 +223,36 @@ func (f *finder) word(at int, actions []action) {
 		case actURL:
 			f.url(at)
 		case actSeek:
-			if !(f.r.rules[a.rule].Class == Guess && (f.sure || f.k.protocol)) {
+			if !f.silent(a.rule) {
 				a.seek(f, a.rule, at, at+a.word)
 			}
 		case actPassword:
 			f.password(at, at+a.word, a.key)
 		case actLabel:
-			if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' || isUpper(f.s[at]) && isLower(f.s[at-1]) {
-				end = camelLabel(f.s, end)
-				if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' || isUpper(f.s[end]) && isLower(f.s[end-1]) {
-					before := len(f.out)
-					if f.labelled(end, a.ids); len(f.out) == before {
-						f.asLabelled(at, a.ids)
-					}
-				}
-			}
+			f.label(at, at+a.word, a.ids)
 		}
+	}
+}
+
+// silent says whether a rule guesses where nothing is guessed: for the gate, and under the name of an id.
+func (f *finder) silent(id ruleID) bool {
+	return f.r.rules[id].Class == Guess && (f.sure || f.k.protocol)
+}
+
+// label looks for the identity number that belongs to the label s[at:end]. The label is a word, or one of the
+// words of a name.
+func (f *finder) label(at, end int, forms []int) {
+	s := f.s
+	if at > 0 && isWord(s[at-1]) && s[at-1] != '_' && !(isUpper(s[at]) && isLower(s[at-1])) {
+		return
+	}
+	end = camelLabel(s, end)
+	if end < len(s) && isAlpha(s[end]) && s[end] != 's' && !(isUpper(s[end]) && isLower(s[end-1])) {
+		return
+	}
+	before := len(f.out)
+	if f.labelled(end, forms); len(f.out) == before {
+		f.asLabelled(at, forms)
 	}
 }
 
@@ -375,23 +387,7 @@ func (f *finder) run(start, end int) {
 	f.behind(start, end, body, prev)
 	f.family(start, body)
 	f.setting(start, end, body)
-	switch n := len(body); {
-	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
-		f.add(start, end, f.on.rules.twilio)
-	case n == 24 && prev == '.' && start >= 2 && s[start-2] == 's' && (start == 2 || !isWord(s[start-3])) && isPlain(body) && randomish(body) && !symbol(body):
-		f.add(start-2, end, f.on.rules.vault)
-	case n >= 24 && prev == '.' && start >= 4 && (s[start-4:start-1] == "hvs" || s[start-4:start-1] == "hvb" || s[start-4:start-1] == "hvr"):
-		f.add(start-4, end, f.on.rules.vault)
-	case n >= 35 && prev == ':' && start >= 9 && (n == 35 || body[35] == '/') && isNumber(s[start-9:start-1]) && randomish(body[:35]):
-		end = start + 35 // /bot123456789:…/sendMessage
-		from := start - 1
-		for from > 0 && isDigit(s[from-1]) {
-			from--
-		}
-		f.add(from, end, f.on.rules.telegram)
-	case n == 40 && !f.k.protocol && awsSecret(body) && f.nearAWS(start, end):
-		f.add(start, end, f.on.rules.awsSecret)
-	}
+	end = f.service(start, end, body, prev)
 	if f.on.rules.anywhere != none && !f.k.protocol && len(body) >= 24 && random(body) && entropy(body) >= 3.8 {
 		f.add(start, end, f.on.rules.anywhere)
 	}
@@ -399,6 +395,44 @@ func (f *finder) run(start, end int) {
 		f.base64(start, end, body)
 		f.otherBases(start, end, body)
 	}
+}
+
+// service looks at runs that are the keys of Twilio, Vault, Telegram or AWS by their length and what stands before
+// them. It returns where the run ends, without the path behind the token of a bot.
+func (f *finder) service(start, end int, body string, prev byte) int {
+	switch n := len(body); {
+	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
+		f.add(start, end, f.on.rules.twilio)
+	case n == 24 && prev == '.' && f.startsWord(start-2, "s.") && isPlain(body) && randomish(body) && !symbol(body):
+		f.add(start-2, end, f.on.rules.vault)
+	case n >= 24 && prev == '.' && vaultPrefixed(f.s, start):
+		f.add(start-4, end, f.on.rules.vault)
+	case n >= 35 && prev == ':' && isBotToken(f.s, start, body):
+		from := start - 1
+		for from > 0 && isDigit(f.s[from-1]) {
+			from--
+		}
+		end = start + 35
+		f.add(from, end, f.on.rules.telegram)
+	case n == 40 && !f.k.protocol && awsSecret(body) && f.nearAWS(start, end):
+		f.add(start, end, f.on.rules.awsSecret)
+	}
+	return end
+}
+
+// startsWord says whether a text stands at at, and no word goes on with it.
+func (f *finder) startsWord(at int, text string) bool {
+	return at >= 0 && strings.HasPrefix(f.s[at:], text) && (at == 0 || !isWord(f.s[at-1]))
+}
+
+// vaultPrefixed says whether the prefix of a token of Vault ends before start: hvs., hvb., hvr..
+func vaultPrefixed(s string, start int) bool {
+	return start >= 4 && s[start-4:start-2] == "hv" && strings.IndexByte("sbr", s[start-2]) >= 0
+}
+
+// isBotToken says whether a run is the second half of the token of a Telegram bot: /bot123456789:…/sendMessage.
+func isBotToken(s string, start int, body string) bool {
+	return start >= 9 && (len(body) == 35 || body[35] == '/') && isNumber(s[start-9:start-1]) && randomish(body[:35])
 }
 
 // head runs the rules whose values begin as a run does.
@@ -415,35 +449,47 @@ func (f *finder) head(start, end int) {
 // familyWords are words with which keys of many services begin, in the notation <service>_<word>_<random>: hl_sk_…, gitpod_pat_…, acme-secret-….
 var familyWords = wordSet("sk sec secret key token tok tkn pat apikey apitoken privkey seckey")
 
-// family looks for keys that say so themselves: a few short words, one of them of familyWords, and then nothing but random characters.
+// family looks for keys that say so themselves: a few short words, one of them of familyWords, and then nothing but
+// random characters.
 func (f *finder) family(start int, body string) {
 	if f.k.protocol || f.on.rules.entropy == none || len(body) < 24 || start > 0 && (isWord(f.s[start-1]) || f.s[start-1] == '.' || f.s[start-1] == '/') {
 		return
 	}
-	said := false
-	from := 0
-	for words := 0; words < 3; words++ {
+	from, said := behindFamily(body)
+	rest := body[from:]
+	if said && !hexDigest(rest) && longestPart(rest) <= 10 { // the name of a pod: secret-operator-7d9f8b6c5-x2x5q
+		return
+	}
+	if said && familyKey(rest) || from >= 4 && isAlpha(body[2]) && !idPrefixes[strings.TrimRight(body[:from], "-_")] && keyBody(rest) {
+		f.add(start, start+len(body), f.on.rules.entropy)
+	}
+}
+
+// behindFamily returns where a key goes on behind at most three short words. said: one of them is of familyWords.
+func behindFamily(body string) (from int, said bool) {
+	for range 3 {
 		i := from
 		for i < len(body) && i-from <= 12 && (isLower(body[i]) || isDigit(body[i])) {
 			i++
 		}
-		if i == from || i >= len(body) || body[i] != '_' && body[i] != '-' {
-			break
-		}
-		if !isLower(body[from]) || len(body)-i <= 20 {
+		if i == from || i >= len(body) || body[i] != '_' && body[i] != '-' || !isLower(body[from]) || len(body)-i <= 20 {
 			break
 		}
 		said = said || familyWords[body[from:i]]
 		from = i + 1
 	}
-	rest := body[from:]
-	if said && !hexDigest(rest) && longestPart(rest) <= 10 { // the name of a pod: secret-operator-7d9f8b6c5-x2x5q
-		return
+	return from, said
+}
+
+// familyKey holds for what stands behind a word for a key: 20 random characters or more, few of them dashes.
+func familyKey(rest string) bool {
+	if len(rest) < 20 || !random(rest) || strings.Count(rest, "-")+strings.Count(rest, "_") > 4 {
+		return false
 	}
-	if said && len(rest) >= 20 && random(rest) && (isHex(rest) && len(rest) >= 32 || !isHex(rest) && entropy(rest) >= 3.5) && strings.Count(rest, "-")+strings.Count(rest, "_") <= 4 ||
-		from >= 4 && isAlpha(body[2]) && !idPrefixes[strings.TrimRight(body[:from], "-_")] && keyBody(rest) {
-		f.add(start, start+len(body), f.on.rules.entropy)
+	if isHex(rest) {
+		return len(rest) >= 32
 	}
+	return entropy(rest) >= 3.5
 }
 
 // longestPart returns the length of the longest part of a name between its dashes and underscores.
@@ -477,40 +523,53 @@ func keyBody(v string) bool {
 	return upper >= 6 && lower >= 6 && digit >= 3 && entropy(v) >= 4
 }
 
-// behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>, 1/<gid>:<hex>.
+// behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>,
+// 1/<gid>:<hex>.
 func (f *finder) behind(start, end int, body string, prev byte) {
 	s, n := f.s, len(body)
-	id := func(name string) ruleID {
-		if at, ok := f.r.byName[name]; ok {
-			return at
-		}
-		return none
-	}
 	switch {
-	case prev == '.' && n >= 40 && isHex(body) && start >= 18 && s[start-18:start-15] == "pat" && isPlain(s[start-18:start-1]):
-		f.add(start-18, end, id("airtable-pat"))
-	case prev == ':' && n == 32 && isHex(body) && start >= 17 && isNumber(s[start-16:start-1]):
+	case prev == '.' && f.behindDot(start, end, body):
+	case prev == ':' && n == 32 && start >= 17 && isHex(body) && isNumber(s[start-16:start-1]):
 		from := start - 16
 		for from > 0 && (isDigit(s[from-1]) || s[from-1] == '/') {
 			from--
 		}
 		if s[from+1] == '/' {
-			f.add(from, end, id("asana-token"))
+			f.addNamed(from, end, "asana-token")
 		}
-	case n >= 20 && n <= 64 && prev == '.' && start >= 4 && s[start-4:start-1] == "STS" && (start == 4 || !isWord(s[start-5])) && isPlain(body) && random(body):
-		f.add(start-4, end, id("alibaba-security-token"))
 	case n == 36 && strings.HasPrefix(s[end:], ":fx") && hexDigest(body):
-		f.add(start, end+3, id("deepl-key"))
-	case n == 32 && prev == '.' && start >= 2 && s[start-2] == 'o' && (start == 2 || !isWord(s[start-3])) && isPlain(body) && random(body):
-		f.add(start-2, end, id("pushbullet-token"))
+		f.addNamed(start, end+3, "deepl-key")
 	case n >= 23 && n <= 28 && strings.IndexByte("MNO", body[0]) >= 0 && len(s) > end+34 && s[end] == '.' && s[end+7] == '.' && random(body):
 		last := end + 8
 		for last < len(s) && isBase64(s[last]) {
 			last++
 		}
 		if last-end >= 34 {
-			f.add(start, last, id("discord-token"))
+			f.addNamed(start, last, "discord-token")
 		}
+	}
+}
+
+// behindDot looks at a run behind a prefix that ends with a dot, and says whether it is that of a key.
+func (f *finder) behindDot(start, end int, body string) bool {
+	s, n := f.s, len(body)
+	switch {
+	case n >= 40 && start >= 18 && isHex(body) && s[start-18:start-15] == "pat" && isPlain(s[start-18:start-1]):
+		f.addNamed(start-18, end, "airtable-pat")
+	case n >= 20 && n <= 64 && f.startsWord(start-4, "STS.") && isPlain(body) && random(body):
+		f.addNamed(start-4, end, "alibaba-security-token")
+	case n == 32 && f.startsWord(start-2, "o.") && isPlain(body) && random(body):
+		f.addNamed(start-2, end, "pushbullet-token")
+	default:
+		return false
+	}
+	return true
+}
+
+// addNamed notes a hit of the rule with a name, if that is switched on.
+func (f *finder) addNamed(start, end int, rule string) {
+	if id, ok := f.r.byName[rule]; ok {
+		f.add(start, end, id)
 	}
 }
 
