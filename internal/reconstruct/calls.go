@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -188,9 +189,6 @@ func (c *collector) node(n *node, agent, around *call) {
 			return
 		}
 		if inner := summedUp(n); inner != nil {
-			for _, m := range inner {
-				set(&m.obs.Model, n.obs.Model) // what was asked for may stand here alone
-			}
 			handContent(n, inner)
 			c.kids(n, agent, around)
 			return
@@ -227,9 +225,11 @@ func (c *collector) node(n *node, agent, around *call) {
 			if first == nil {
 				c.models = append(c.models, newCall(tape.EventModelCall, n, agent))
 			} else if len(first.obs.Request) == 0 {
-				first.obs.Request, first.obs.RequestLabel = n.obs.Request, tape.Recovered
-				list(&first.obs.System, n.obs.System)
-				list(&first.obs.Tools, n.obs.Tools)
+				o := *first.obs
+				o.Request, o.RequestLabel = n.obs.Request, tape.Recovered
+				decode.FillList(&o.System, n.obs.System)
+				decode.FillList(&o.Tools, n.obs.Tools)
+				first.obs = &o
 			}
 		}
 		for i := range n.obs.Posted {
@@ -255,12 +255,6 @@ func (c *collector) function(n *node, agent, around *call) {
 		c.functions = append(c.functions, newCall(tape.EventToolCall, n, agent))
 	case around.kind == tape.EventToolCall:
 		around.tellsTool(n)
-	}
-}
-
-func list[T any](dst *[]T, src []T) {
-	if len(*dst) == 0 {
-		*dst = src
 	}
 }
 

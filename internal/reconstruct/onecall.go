@@ -162,16 +162,23 @@ func summedUpWithin(n *node, layers int) []*node {
 	return nil
 }
 
-// handContent gives what a span around several model calls recorded to them, if they recorded nothing of it themselves: the answer is that of the last of
-// them. So is the request, if it shows what a tool between them answered; then it shows the turns before as well.
+// handContent gives the model calls below a span what that span alone recorded of them: the model, and the content
+// where none of them recorded any. The answer is the last call's. So is the request, where it shows what a tool
+// between them returned; it then shows the earlier turns as well.
 func handContent(n *node, inner []*node) {
-	if slices.ContainsFunc(inner, func(m *node) bool { return len(m.obs.Request)+len(m.obs.Response) > 0 }) {
+	recorded := slices.ContainsFunc(inner, func(m *node) bool { return len(m.obs.Request)+len(m.obs.Response) > 0 })
+	for _, m := range inner {
+		o := *m.obs
+		decode.FillString(&o.Model, n.obs.Model)
+		m.obs = &o
+	}
+	if recorded {
 		return
 	}
 	give := func(m *node, request []genai.Message, label tape.Label) {
 		m.obs.Request, m.obs.RequestLabel, m.messages = request, label, nil
-		list(&m.obs.System, n.obs.System)
-		list(&m.obs.Tools, n.obs.Tools)
+		decode.FillList(&m.obs.System, n.obs.System)
+		decode.FillList(&m.obs.Tools, n.obs.Tools)
 	}
 	sent := n.obs.Request
 	last := inner[len(inner)-1]
