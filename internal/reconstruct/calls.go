@@ -8,111 +8,44 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// call is one real call, reported by one or more spans, or recovered without one.
-type call struct {
-	kind   tape.EventType
-	nodes  []*node // outermost first
-	obs    *genai.Observation
-	start  uint64
-	end    uint64
-	agent  *call // the enclosing nested agent, nil at the run's own level
-	seq    int
-	rank   uint64 // what order goes by: the start, or that of an equal call
-	within *node  // the tool of another part that made it, where no agent's span stands between the two
-	// shift was added to start and end, because the clock of the part is behind.
-	shift uint64
-
-	// model calls
-	request   []*message
-	response  *message
-	recovered bool     // the response was seen only in a later request
-	completed bool     // the request shows messages of which only the place was recorded
-	enriched  bool     // the response was recorded in part, a later request shows it whole
-	asked     []*asked // tool calls that the response asks for
-
-	// tool calls
-	by    *asked
-	holds *call // the nested agent that a delegation runs
-	// unnamed says that the name is that of a class, see nameClasses.
-	unnamed bool
-	// maybe says that the call may not have failed: of several whose spans tell no more than that, one did, and that ended the agent.
-	maybe bool
-	// others are the results that other payloads of the span hold, where nothing decides between them.
-	others []exactjson.Value
-
-	// agent calls
-	relation tape.Relation
-	via      *call
-
-	notes []genai.Note
-}
-
-// asked is one tool call that a response asks for, and what later requests show of its result.
-type asked struct {
-	model *call
-	index int
-	part  genai.Part
-	tool  *call
-	shown *genai.Part // the result in a later request
-	by    *call       // the model call whose request shows it
-	// shared says that another call of the answer has the same id, see markShared.
-	shared bool
-}
-
-// collector gathers the calls of one run from its spans.
+// collector is the ledger of one run: its calls, while rules decide which there were and what belongs to
+// each.
 type collector struct {
+	run                               *fragment
+	part                              int // index of the part that is read
 	models, tools, agents, retrievals []*call
 	noise                             map[string]int64
-	states                            []*node // agents and steps that recorded what came out
-	unfinished                        []*node // agents and steps that recorded what went in alone
+	states                            []*node // agents and steps that recorded an output
+	unfinished                        []*node // agents and steps that recorded an input alone
 	transcripts                       map[*call]transcript
-	functions                         []*call              // steps of the program that may be tools, see pairFunctions
+	functions                         []*call              // steps of the program, see pairFunctions
 	holders                           []*call              // those of them that hold calls, see takeHolders
 	recovered                         *messages            // of model calls that no span reports
-	returned                          map[*call]*message   // what agents answered whose calls no span reports
+	returned                          map[*call]*message   // answers of agents whose calls no span reports
 	signatures                        map[string]signature // see signature
 	leftOut                           map[scopeKey]bool    // see leavesOutEmpty
-	posts                             []post               // messages that parts of the program sent each other
-	parameters                        map[[2]string]bool   // tool and name of each that a request defined, see takes
-	closing                           *message             // what the last of them says, where no model wrote it
-	question                          string               // what the span of the run says that a user asked
+	posts                             []post               // messages between parts of the program
+	parameters                        map[[2]string]bool   // tool and name of each in a request, see takes
+	closing                           *message             // the last of the posts, where no model wrote it
 }
 
+// collect reads the calls of a run from its spans and settles which reports tell of one call.
 func collect(f *fragment) *collector {
-	c := &collector{noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}, question: questionOf(f.root)}
-	part := map[*call]int{}
-	for i, one := range f.leaves() {
-		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals, &c.functions, &c.holders}
-		before := make([]int, len(lists))
-		for k, l := range lists {
-			before[k] = len(*l)
-		}
-		for _, head := range one.heads {
-			c.collectStates(head)
-			if one.root == nil || one.asTool {
-				c.node(head, nil, c.toolOf(one.ranBy))
-				continue
-			}
-			// the run's own span, and any wrapper above it, is the run and no event
-			walk(head, func(n *node) bool {
-				if n == one.root {
-					c.agentBody(n, nil, nil)
-					return false
-				}
-				return true
-			})
-		}
-		for k, l := range lists {
-			for _, x := range (*l)[before[k]:] {
-				part[x] = i
-				x.start, x.end, x.shift = x.start+one.behind, x.end+one.behind, one.behind
-				if one.root == nil {
-					x.within = one.ranBy
-				}
+	c := &collector{run: f, noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}}
+	parts := f.leaves()
+	for c.part = range parts {
+		c.readPart(parts[c.part])
+	}
+	for _, list := range c.lists() {
+		for _, x := range *list {
+			part := parts[x.part]
+			x.start, x.end, x.shift = x.start+part.behind, x.end+part.behind, part.behind
+			if part.root == nil {
+				x.within = part.ranBy
 			}
 		}
 	}
@@ -120,31 +53,43 @@ func collect(f *fragment) *collector {
 	c.recoverPosted(f)
 	c.recoverStepped(f)
 	c.recoverUnreported(f)
-	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions, c.holders} {
-		slices.SortStableFunc(list, compareCalls)
-	}
-	c.dropDuplicates()
-	c.joinRecords(part)
+	c.sortCalls()
+	c.dropEqualResponses()
+	c.dropToldElsewhere()
+	c.dropClients()
+	c.dropRepeats()
+	c.dropEqualCalls()
+	c.joinRecords()
 	c.dropPreparations()
 	c.dropEchoes()
-	c.dropWaits(part)
+	c.dropWaits()
 	c.recoverThrown(f)
 	return c
 }
 
-// toolOf is the tool call that a span tells of, nil if there is none.
-func (c *collector) toolOf(n *node) *call {
-	if n == nil {
-		return nil
-	}
-	i := slices.IndexFunc(c.tools, func(t *call) bool { return slices.Contains(t.nodes, n) })
-	if i < 0 {
-		return nil
-	}
-	return c.tools[i]
+// lists are all lists of calls.
+func (c *collector) lists() []*[]*call {
+	return []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals, &c.functions, &c.holders}
 }
 
-// collectStates remembers the agents and steps that hold what came out, and those that hold only what went in: they failed.
+// readPart reads the spans of one part of a run. The span of the run, and any wrapper above it, is no call.
+func (c *collector) readPart(part *fragment) {
+	for _, head := range part.heads {
+		c.collectStates(head)
+		if part.root == nil || part.asTool {
+			c.node(head, nil, c.toolOf(part.ranBy))
+			continue
+		}
+		walk(head, func(n *node) bool {
+			if n == part.root {
+				c.agentBody(n, nil, nil)
+			}
+			return n != part.root
+		})
+	}
+}
+
+// collectStates remembers the agents and steps with an output, and those with an input alone: they failed.
 func (c *collector) collectStates(head *node) {
 	walk(head, func(n *node) bool {
 		switch class := n.obs.Class; {
@@ -158,6 +103,16 @@ func (c *collector) collectStates(head *node) {
 	})
 }
 
+// toolOf is the tool call that a span reports, nil if there is none.
+func (c *collector) toolOf(n *node) *call {
+	i := slices.IndexFunc(c.tools, func(t *call) bool { return n != nil && slices.Contains(t.nodes, n) })
+	if i < 0 {
+		return nil
+	}
+	return c.tools[i]
+}
+
+// compareCalls orders calls by start. Of two model calls the one with the shorter request comes first.
 func compareCalls(a, b *call) int {
 	if c := cmp.Compare(a.start, b.start); c != 0 {
 		return c
@@ -165,102 +120,108 @@ func compareCalls(a, b *call) int {
 	if c := cmp.Compare(len(a.request), len(b.request)); c != 0 && a.kind == tape.EventModelCall && b.kind == tape.EventModelCall {
 		return c
 	}
-	if len(a.nodes) > 0 && len(b.nodes) > 0 {
-		if c := cmp.Compare(a.end, b.end); c != 0 {
-			return c
-		}
-		return compareNodes(a.nodes[0], b.nodes[0])
+	if c := cmp.Compare(a.end, b.end); c != 0 || len(a.nodes) == 0 || len(b.nodes) == 0 {
+		return c
 	}
-	return cmp.Compare(a.end, b.end)
+	return compareNodes(a.nodes[0], b.nodes[0])
 }
 
-// node takes one span and what lies below it. agent is the nested agent around it, around the model or tool call around it within
-// that agent.
+func (c *collector) sortCalls() {
+	for _, list := range c.lists() {
+		slices.SortStableFunc(*list, compareCalls)
+	}
+}
+
+func (c *collector) sortModels() { slices.SortStableFunc(c.models, compareCalls) }
+
+// ignore counts the spans of a call as noise, for a reason.
+func (c *collector) ignore(t *call, reason string) { c.noise[reason] += int64(t.nodes[0].spans) }
+
+// node reads one span and what lies below it. The nested agent around it is given, and the model or tool call
+// around it within that agent.
 func (c *collector) node(n *node, agent, around *call) {
 	switch n.obs.Class {
 	case genai.Model:
-		if isWrapper(n) {
-			c.kids(n, agent, around)
-			return
-		}
-		if around != nil && around.kind == tape.EventModelCall && isPiece(n.obs, around.obs) {
-			c.kids(n, agent, around)
-			return
-		}
-		if inner := summedUp(n); inner != nil {
-			for _, m := range inner {
-				set(&m.obs.Model, n.obs.Model) // what was asked for may stand here alone
-			}
-			handContent(n, inner)
-			c.kids(n, agent, around)
-			return
-		}
-		if around != nil && around.kind == tape.EventModelCall && loopsOver(around.nodes[0], n) { // the answer is that of the last of them
-			around.hide(n)
-		} else if around != nil && around.kind == tape.EventModelCall {
-			c.nestedModel(n, around)
-			return
-		}
-		m := newCall(tape.EventModelCall, n, agent)
-		c.models = append(c.models, m)
-		c.kids(n, agent, m)
+		around = c.modelSpan(n, agent, around)
 	case genai.Tool:
-		if around != nil && around.kind == tape.EventToolCall && sameTool(around.obs, n.obs) {
-			around.join(n)
-			c.kids(n, agent, around)
-			return
-		}
-		t := newCall(tape.EventToolCall, n, agent)
-		c.tools = append(c.tools, t)
-		c.kids(n, agent, t)
+		around = c.toolSpan(n, agent, around)
 	case genai.Retrieval:
-		c.retrievals = append(c.retrievals, newCall(tape.EventRetrieval, n, agent))
-		c.kids(n, agent, around)
+		c.retrievals = append(c.retrievals, c.newCall(tape.EventRetrieval, n, agent))
 	case genai.Agent:
 		c.nestedAgent(n, agent, around)
+		return
 	case genai.Noise:
 		c.noise[n.obs.NoiseReason] += int64(n.spans + n.logs)
-		c.kids(n, agent, around)
 	case genai.Structure:
-		if n.obs.Summary && len(n.obs.Request) > 0 {
-			first := firstModel(n)
-			if first == nil {
-				c.models = append(c.models, newCall(tape.EventModelCall, n, agent))
-			} else if len(first.obs.Request) == 0 {
-				first.obs.Request, first.obs.RequestLabel = n.obs.Request, tape.Recovered
-				list(&first.obs.System, n.obs.System)
-				list(&first.obs.Tools, n.obs.Tools)
-			}
-		}
-		for i := range n.obs.Posted {
-			c.posts = append(c.posts, post{n, agent, &n.obs.Posted[i]})
-		}
-		c.function(n, agent, around)
-		c.kids(n, agent, around)
-	default:
-		c.kids(n, agent, around)
+		c.stepSpan(n, agent, around)
+	}
+	c.kids(n, agent, around)
+}
+
+func (c *collector) kids(n *node, agent, around *call) {
+	for _, k := range n.kids {
+		c.node(k, agent, around)
 	}
 }
 
-// function remembers the step of a program that may be a tool. What holds calls itself may be an agent that is one, and what lies in a tool or in a model call
-// is a part of it, unless the span of the model call is that of a loop around the tool as well.
-func (c *collector) function(n *node, agent, around *call) {
+// modelSpan reads the span of a model call and returns the call around what lies below it.
+func (c *collector) modelSpan(n *node, agent, around *call) *call {
+	nested := around != nil && around.kind == tape.EventModelCall
+	if isWrapper(n) || nested && isPiece(n.obs, around.obs) {
+		return around
+	}
+	if inner := summedUp(n); inner != nil {
+		handContent(n, inner)
+		return around
+	}
+	if nested && !loopsOver(around.nodes[0], n) {
+		around.nest(n)
+		return around
+	}
+	if nested {
+		around.hide(n)
+	}
+	m := c.newCall(tape.EventModelCall, n, agent)
+	c.models = append(c.models, m)
+	return m
+}
+
+// toolSpan reads the span of a tool call and returns the call around what lies below it.
+func (c *collector) toolSpan(n *node, agent, around *call) *call {
+	if around != nil && around.kind == tape.EventToolCall && sameTool(around.obs, n.obs) {
+		around.join(n)
+		return around
+	}
+	t := c.newCall(tape.EventToolCall, n, agent)
+	c.tools = append(c.tools, t)
+	return t
+}
+
+// stepSpan reads the span of a step: a summary of model calls, messages between agents, a function of the
+// program.
+func (c *collector) stepSpan(n *node, agent, around *call) {
+	if n.obs.Summary && len(n.obs.Request) > 0 {
+		c.summary(n, agent)
+	}
+	for i := range n.obs.Posted {
+		c.posts = append(c.posts, post{n, agent, &n.obs.Posted[i]})
+	}
+	c.function(n, agent, around)
+}
+
+// summary gives the first model call below a step the request that the step recorded, if the call has none.
+// Without a model call below it, the step is one.
+func (c *collector) summary(n *node, agent *call) {
+	first := firstModel(n)
 	switch {
-	case n.obs.Called == nil:
-	case holdsCall(n):
-		if around == nil && n.up != nil {
-			c.holders = append(c.holders, newCall(tape.EventToolCall, n, agent))
-		}
-	case around == nil, n.obs.Called.Tool && around.kind == tape.EventModelCall:
-		c.functions = append(c.functions, newCall(tape.EventToolCall, n, agent))
-	case around.kind == tape.EventToolCall:
-		around.tellsTool(n)
-	}
-}
-
-func list[T any](dst *[]T, src []T) {
-	if len(*dst) == 0 {
-		*dst = src
+	case first == nil:
+		c.models = append(c.models, c.newCall(tape.EventModelCall, n, agent))
+	case len(first.obs.Request) == 0:
+		o := *first.obs
+		o.Request, o.RequestLabel = n.obs.Request, tape.Recovered
+		decode.FillList(&o.System, n.obs.System)
+		decode.FillList(&o.Tools, n.obs.Tools)
+		first.obs = &o
 	}
 }
 
@@ -276,94 +237,19 @@ func firstModel(n *node) *node {
 	return first
 }
 
-func (c *collector) kids(n *node, agent, around *call) {
-	for _, k := range n.kids {
-		c.node(k, agent, around)
-	}
-}
-
-func newCall(kind tape.EventType, n *node, agent *call) *call {
-	return &call{kind: kind, nodes: []*node{n}, obs: n.obs, start: n.start, end: n.end, agent: agent, notes: n.obs.Notes}
-}
-
-// nestedAgent decides whether an agent span is a sub-agent, the run's own agent said twice, or a step of a graph.
-func (c *collector) nestedAgent(n *node, agent, around *call) {
-	delegated := around != nil && around.kind == tape.EventToolCall
-	if n.obs.WeakAgent && !(delegated && around.holds == nil) || !holdsCall(n) {
-		c.function(n, agent, around)
-		c.kids(n, agent, around)
-		return
-	}
-	a := newCall(tape.EventAgentCall, n, agent)
-	a.relation = tape.RelationSubAgent
-	if delegated {
-		a.via = around
-		around.holds = a
-	}
-	c.agents = append(c.agents, a)
-	c.agentBody(n, a, a)
-}
-
-// agentBody takes what lies below an agent span. An agent whose only content is one agent, or which has no name of its own and
-// starts with one, is the same agent said twice.
-func (c *collector) agentBody(n *node, agent, self *call) {
-	inner := sameAgent(n)
-	for _, k := range n.kids {
-		c.agentKid(k, agent, self, inner)
-	}
-}
-
-func (c *collector) agentKid(k *node, agent, self *call, inner *node) {
+// function remembers the step of a program that may be a tool. A step that holds calls may be an agent that
+// is a tool. A step within a tool or a model call is a part of it, unless the span of that model call is one
+// of a loop that runs tools.
+func (c *collector) function(n *node, agent, around *call) {
 	switch {
-	case k == inner:
-		if self != nil {
-			self.nodes = append(self.nodes, k)
+	case n.obs.Called == nil:
+	case holdsCall(n):
+		if around == nil && n.up != nil {
+			c.holders = append(c.holders, c.newCall(tape.EventToolCall, n, agent))
 		}
-		c.agentBody(k, agent, self)
-	case inner != nil && below(inner, k) && !isCall(k) && (k.obs.Class != genai.Agent || k.obs.WeakAgent):
-		for _, kk := range k.kids {
-			c.agentKid(kk, agent, self, inner)
-		}
-	default:
-		c.node(k, agent, nil)
+	case around == nil, n.obs.Called.Tool && around.kind == tape.EventModelCall:
+		c.functions = append(c.functions, c.newCall(tape.EventToolCall, n, agent))
+	case around.kind == tape.EventToolCall:
+		around.tellsTool(n)
 	}
-}
-
-// sameAgent returns the agent span inside n that stands for the same agent.
-func sameAgent(n *node) *node {
-	var agents []*node
-	calls := false
-	for _, k := range n.kids {
-		walk(k, func(m *node) bool {
-			switch {
-			case m.obs.Class == genai.Agent && !m.obs.WeakAgent && holdsCall(m):
-				agents = append(agents, m)
-				return false
-			case isCall(m):
-				calls = true
-				return false
-			}
-			return true
-		})
-	}
-	if len(agents) == 0 || calls {
-		return nil
-	}
-	slices.SortFunc(agents, compareNodes)
-	name, first := n.obs.Agent.Name, agents[0].obs.Agent.Name
-	if len(agents) == 1 || name == "" || name == first {
-		return agents[0]
-	}
-	return nil
-}
-
-func holdsCall(n *node) bool {
-	found := false
-	walk(n, func(m *node) bool {
-		if m != n && (m.obs.Class == genai.Model || m.obs.Class == genai.Tool) {
-			found = true
-		}
-		return !found
-	})
-	return found
 }

@@ -289,3 +289,30 @@ func (c *collector) recoverCalls() {
 		}
 	}
 }
+
+// extends reports whether a request continues another one. The request repeats all messages of the other, whatever the instructions
+// before them. It adds only what the assistant, the tools and other agents said.
+func extends(before, after []*message) bool {
+	before, after = afterSystem(before), afterSystem(after)
+	if len(before) == 0 || len(after) <= len(before) {
+		return false
+	}
+	for i := range before {
+		if same, _ := before[i].equal(after[i]); !same {
+			return false
+		}
+	}
+	speaker := ""
+	for _, m := range before {
+		if m.tape.Role == tape.RoleUser {
+			speaker = m.tape.Name
+		}
+	}
+	for _, m := range after[len(before):] {
+		another := m.tape.Role == tape.RoleUser && m.tape.Name != "" && speaker != "" && m.tape.Name != speaker // an agent of a group
+		if m.tape.Role != tape.RoleAssistant && m.tape.Role != tape.RoleTool && !another {
+			return false
+		}
+	}
+	return true
+}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
-	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -40,11 +39,6 @@ func splitAtAnswer(request []*message, response []genai.Message) (sent, followed
 		at-- // its text stands before its calls
 	}
 	return request[:at:at], request[at:]
-}
-
-// tellsOneCall reports a call whose id no other call has: it is drawn, and not made of the name.
-func tellsOneCall(p *genai.Part) bool {
-	return len(p.ID) >= decode.MinDrawnID && !strings.Contains(p.ID, p.Name)
 }
 
 // dropEarlierAnswers takes out of answers the answers before them: some packages write down as what a model said all that it said since the user did (Strands under OpenInference's processor 0.1.2).
@@ -128,22 +122,6 @@ func (c *collector) readFollowed() {
 
 			response: said,
 		})
-	}
-}
-
-// another is a model call of the same model and agent that no span reports: what it was sent and what it answered stand elsewhere.
-func (t *call) another(when uint64, request []*message, said *message, why string) *call {
-	return &call{
-		kind:    tape.EventModelCall,
-		obs:     &genai.Observation{Class: genai.Model, Operation: t.obs.Operation, Model: t.obs.Model, Provider: t.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
-		start:   when,
-		end:     when,
-		agent:   t.agent,
-		shift:   t.shift,
-		request: request,
-		notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: why}},
-
-		response: said,
 	}
 }
 
@@ -240,7 +218,8 @@ func (c *collector) recoverBefore(known map[string]bool) {
 		ran[t.obs.CallID] = t.agent == first.agent && t.end <= first.start+rounding
 	}
 	turn := sinceUser(first.request)
-	since := len(turn) > 0 && c.question != "" && textOf(turn[0]) == c.question
+	question := questionOf(c.run.root)
+	since := len(turn) > 0 && question != "" && textOf(turn[0]) == question
 	place := c.placeSince(first.agent, 0, first.start)
 	for _, a := range answersIn(turn) {
 		k, said, calls := a.at, a.said, callsOf(a.said.parts)

@@ -259,7 +259,7 @@ func (c *collector) recoverModels() {
 			around.messages, around.answers = s.messages, s.answers
 		default:
 			if around != nil {
-				s.agent = newCall(tape.EventAgentCall, n, around.agent)
+				s.agent = c.newCall(tape.EventAgentCall, n, around.agent)
 				s.agent.relation = tape.RelationSubAgent
 				c.agents = append(c.agents, s.agent)
 				around.inner = append(around.inner, s)
