@@ -12,12 +12,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
-// Some processors of spans write the first failure of a trace as the status of every span that ends after it (OpenInference's for the AI SDK). A call of a model that began when that
-// failure was over, that recorded no exception and was answered, shows it: what it and the others say of themselves is borrowed.
-
-// forgiveBorrowed takes such a status from the spans that borrowed it. Spans with an exception of their own keep theirs.
+// forgiveBorrowed takes a failure from the spans that borrowed it: a processor of spans writes the first failure of a
+// trace as the status of every span that ends after it.
+//
+// Needs: a model call with that status that began when the failure was over, recorded no exception and was answered.
+// Refuses: a span with an exception of its own; a span that began before the failure was over and ended before any
+// such model call.
+// Seen in: OpenInference's processor for the AI SDK.
 func forgiveBorrowed(nodes []*node) {
-	threw := map[string]uint64{} // what a span that failed threw → when the first that did had ended
+	threw := map[string]uint64{} // the message of an exception → when the first span that threw it had ended
 	for _, n := range nodes {
 		if message := thrownBy(n); message != "" {
 			if end, known := threw[message]; !known || n.end < end {
@@ -28,12 +31,11 @@ func forgiveBorrowed(nodes []*node) {
 	if len(threw) == 0 {
 		return
 	}
-	proved := map[string]uint64{} // the message → when a call of a model that borrowed it had ended
+	proved := map[string]uint64{} // the message → when a model call that borrowed it had ended
 	for _, n := range nodes {
-		if message := toldStatus(n); message != "" && n.obs.Class == genai.Model && wasAnswered(n.obs) {
-			if over, known := threw[message]; known && n.start >= over {
-				proved[message] = max(proved[message], n.end)
-			}
+		message := toldStatus(n)
+		if over, known := threw[message]; known && n.start >= over && n.obs.Class == genai.Model && wasAnswered(n.obs) {
+			proved[message] = max(proved[message], n.end)
 		}
 	}
 	for _, n := range nodes {

@@ -14,68 +14,62 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// Some packages write a span for each event of a call, one behind the other below the same parent (OpenInference for BeeAI in JavaScript): tool.search.start-1 holds what went in,
-// tool.search.success-1 what came out. They are one call.
-
-// joinEvents leaves the first of the spans that report the events of one call, which then says what the others do. The others are represented by it in
-// twinOf. Each call begins once and succeeds or fails once: the calls of one thing below one parent are told by their order, as long as the numbers agree.
-func joinEvents(nodes []*node, twinOf map[pcommon.SpanID]pcommon.SpanID) ([]*node, map[pcommon.SpanID]pcommon.SpanID) {
+// joinEvents makes one call of the spans that report its events: tool.search.start-1 holds what went in,
+// tool.search.success-1 what came out. The first of them stays.
+//
+// Needs: spans of one thing below one parent, as many of the end of a call as of its beginning, told by their order.
+// Refuses: the ends of calls, where there are more or fewer of them.
+// Seen in: OpenInference for BeeAI in JavaScript.
+func joinEvents(nodes []*node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*node {
 	type thing struct {
-		parent pcommon.SpanID
-		scope  string
-		name   string
+		parent      pcommon.SpanID
+		scope, name string
 	}
-	type told struct{ begun, ended, finished []*node }
-	things := map[thing]*told{}
+	things := map[thing]*[3][]*node{} // the spans of the beginnings, of the ends, and of what comes after either
 	for _, n := range nodes {
 		name, event := dialect.EventSpan(n.source.Span)
-		if event == "" {
+		kind, known := eventKinds[event]
+		if !known {
 			continue
 		}
-		k := thing{n.source.Span.ParentSpanID(), n.source.ScopeName, name}
-		t := things[k]
-		if t == nil {
-			t = &told{}
-			things[k] = t
+		k := thing{parentOf(n), n.source.ScopeName, name}
+		if things[k] == nil {
+			things[k] = &[3][]*node{}
 		}
-		switch event {
-		case "start":
-			t.begun = append(t.begun, n)
-		case "success", "error":
-			t.ended = append(t.ended, n)
-		case "finish":
-			t.finished = append(t.finished, n)
-		}
+		things[k][kind] = append(things[k][kind], n)
 	}
 	if len(things) == 0 {
-		return nodes, twinOf
-	}
-	if twinOf == nil {
-		twinOf = map[pcommon.SpanID]pcommon.SpanID{}
+		return nodes
 	}
 	gone := map[*node]bool{}
-	for k, t := range things {
-		for _, list := range []*[]*node{&t.begun, &t.ended, &t.finished} {
-			slices.SortFunc(*list, func(a, b *node) int {
-				return cmp.Or(cmp.Compare(a.start, b.start), compareNumbers(a.source.Span.Name(), b.source.Span.Name()), compareNodes(a, b))
-			})
+	for k, told := range things {
+		for _, list := range told {
+			slices.SortFunc(list, compareEvents)
 		}
-		for i, n := range t.begun {
+		for i, n := range told[0] {
 			var more []*node
-			if len(t.ended) == len(t.begun) {
-				more = append(more, t.ended[i])
-			}
-			if len(t.finished) == len(t.begun) {
-				more = append(more, t.finished[i])
+			for _, list := range told[1:] {
+				if len(list) == len(told[0]) {
+					more = append(more, list[i])
+				}
 			}
 			n.take(k.name, more)
 			for _, m := range more {
 				gone[m] = true
-				twinOf[m.id] = n.id
+				standsFor[m.id] = n.id
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return gone[n] }), twinOf
+	return filter(nodes, func(n *node) bool { return !gone[n] })
+}
+
+// eventKinds are the events of a call: each begins once, and succeeds or fails once.
+var eventKinds = map[string]int{"start": 0, "success": 1, "error": 1, "finish": 2}
+
+// compareEvents orders the spans of events by time, then by the numbers at the end of their names.
+func compareEvents(a, b *node) int {
+	x, y := a.source.Span.Name(), b.source.Span.Name()
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(len(x), len(y)), strings.Compare(x, y), compareNodes(a, b))
 }
 
 // take makes a node say what further spans of the same call say.
@@ -85,11 +79,7 @@ func (n *node) take(name string, more []*node) {
 	span.SetName(name)
 	for _, m := range more {
 		other := m.source.Span
-		for k, v := range other.Attributes().All() {
-			if _, there := span.Attributes().Get(k); !there {
-				v.CopyTo(span.Attributes().PutEmpty(k))
-			}
-		}
+		addAttributes(span, other)
 		if other.Status().Code() == ptrace.StatusCodeError {
 			other.Status().CopyTo(span.Status())
 		}
@@ -100,9 +90,4 @@ func (n *node) take(name string, more []*node) {
 	source.Span = span
 	n.source = &source
 	n.end = uint64(span.EndTimestamp())
-}
-
-// compareNumbers orders names that end in numbers of one row.
-func compareNumbers(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }

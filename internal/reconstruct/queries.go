@@ -51,6 +51,9 @@ func is(class genai.Class) func(*node) bool {
 	return func(n *node) bool { return n.obs.Class == class }
 }
 
+// never closes no span, see search.
+func never(*node) bool { return false }
+
 // isCall reports the span of a call of a model, of a tool or of a retrieval.
 func isCall(n *node) bool {
 	return n.obs.Class == genai.Model || n.obs.Class == genai.Tool || n.obs.Class == genai.Retrieval
@@ -202,4 +205,14 @@ func (c *collector) latestTurn(t *call, before func(m, t *call) bool, fits func(
 		}
 	}
 	return nil
+}
+
+// filter lists what a condition holds for.
+func filter[T any](list []T, keep func(T) bool) (kept []T) {
+	for _, one := range list {
+		if keep(one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// maxSigning is how many spans above a model call are looked at for the conversation that it was given.
-const maxSigning = 4
-
-// signRequests tells who wrote the messages of requests that do not say it: the step around the model call was given the same conversation, which does.
+// signRequests tells who wrote the messages of requests that do not say it, from a step around the model call.
+//
+// Needs: a step that was given the same conversation, word for word, with the roles. One message more may stand before
+// it: the instructions, which a program puts there.
+// Refuses: a conversation that differs in any text.
+// Seen in: Langfuse.
 func signRequests(nodes []*node) {
 	for _, n := range nodes {
 		if len(n.obs.Unsigned) == 0 {
@@ -29,13 +31,13 @@ func signRequests(nodes []*node) {
 	}
 }
 
+// maxSigning is how many spans above a model call are looked at for the conversation that it was given.
+const maxSigning = 4
+
 // givenAbove is the conversation that the nearest span above was given.
 func givenAbove(n *node) []genai.Message {
 	n = n.up
-	for range maxSigning {
-		if n == nil {
-			break
-		}
+	for steps := 0; n != nil && steps < maxSigning; steps++ {
 		if given := decode.Transcript(n.obs.InputData.Value); len(given) > 0 {
 			return given
 		}
@@ -44,17 +46,12 @@ func givenAbove(n *node) []genai.Message {
 	return nil
 }
 
-// signedAs is a request in the messages of a conversation that says the same, word for word. What stands before that is the instructions, which a program puts there. It is nil where the two
-// do not agree.
+// signedAs is a request in the messages of a conversation that says the same. It is nil where the two do not agree.
 func signedAs(request, given []genai.Message) []genai.Message {
 	before := len(request) - len(given)
-	if len(given) == 0 || before < 0 || before > 1 || before == 1 && request[0].Role != tape.RoleUser {
+	if len(given) == 0 || before < 0 || before > 1 || before == 1 && request[0].Role != tape.RoleUser ||
+		!slices.EqualFunc(request[before:], given, func(a, b genai.Message) bool { return spokenIn(a) == spokenIn(b) }) {
 		return nil
-	}
-	for i := range given {
-		if spokenIn(request[before+i]) != spokenIn(given[i]) {
-			return nil
-		}
 	}
 	signed := append(slices.Clone(request[:before]), given...)
 	if before == 1 {

@@ -1,0 +1,34 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// takeWhole gives a model span that tells the new results of tools alone the request of the span in it, which tells the
+// conversation that they end.
+//
+// Needs: one model span inside, with a longer request that holds a question and ends with a result.
+// Refuses: a request with any other message but instructions.
+// Seen in: frameworks whose span tells what is new since the last call, above the span of a client.
+func takeWhole(n *node) {
+	if n.obs.Class != genai.Model || len(n.obs.Request) == 0 || slices.ContainsFunc(n.obs.Request, func(m genai.Message) bool { return m.Role != tape.RoleTool && m.Role != tape.RoleSystem }) {
+		return
+	}
+	inner := search(n.kids, is(genai.Model), isCall)
+	if len(inner) != 1 {
+		return
+	}
+	whole := inner[0].obs.Request
+	if len(whole) <= len(n.obs.Request) || lastUserText(whole) == "" || whole[len(whole)-1].Role != tape.RoleTool {
+		return
+	}
+	o := *n.obs
+	o.Request, o.RequestLabel = whole, inner[0].obs.RequestLabel
+	n.obs, n.messages = &o, nil
+}
