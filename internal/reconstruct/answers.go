@@ -17,7 +17,7 @@ type shownAnswers struct {
 	results map[string][]*turn // by their texts, the requests that show them
 	runs    map[string][]*part // by how they ended, the spans of runs without calls
 	asked   map[*part]uint64   // when a run asked for its first tool call, by its first part
-	near    []claim[shownText]
+	near    []joinClaim[shownText]
 	below   map[*part][]*part // by the span of a run, the parts in its time that ended as it did
 	apart   map[*part][]*part // and those in other traces, which their clocks put outside of its time
 	around  map[*part]int     // of how many spans of runs a part is one below
@@ -184,7 +184,7 @@ func (a *shownAnswers) toolOf(f *part, last *node, text string) {
 		a.propose(f, byContent, run)
 		a.after(f, last, shows.f, shows.n)
 	default:
-		a.near = append(a.near, claim[shownText]{f, shows.f, shownText{shows.n, text}})
+		a.near = append(a.near, joinClaim[shownText]{f, shows.f, shownText{shows.n, text}})
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *stitcher) byBrokenRun() {
 	if len(broken) == 0 {
 		return
 	}
-	var claims []claim[*part]
+	var claims []joinClaim[*part]
 	for _, run := range s.runs() {
 		turns := turnsOf(run, compareTurns)
 		if len(turns) == 0 || slices.ContainsFunc(run, func(f *part) bool { return f.ownRun() }) {
@@ -43,7 +43,7 @@ func (s *stitcher) byBrokenRun() {
 			return slices.ContainsFunc(run, func(f *part) bool { return sameTrace(span, f) || !span.spans(f) })
 		})
 		if span := only(fit); span != nil {
-			claims = append(claims, claim[*part]{run[0], span, span})
+			claims = append(claims, joinClaim[*part]{run[0], span, span})
 		}
 	}
 	proposeClaims(s, byContent, claims)

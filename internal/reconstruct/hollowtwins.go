@@ -5,8 +5,8 @@ package reconstruct
 
 import "github.com/tapedeck/tapedeck/internal/reading/genai"
 
-// tokens is what a call took of a service. Of a call that failed and tells no tokens they are bothFailed.
-type tokens struct {
+// spentTokens is what a call took of a service. Of a call that failed and tells no tokens they are bothFailed.
+type spentTokens struct {
 	service string
 	in, out int64
 }
@@ -16,7 +16,7 @@ const bothFailed = -1
 // hollowTwins finds the calls that calls without content report.
 type hollowTwins struct {
 	*stitcher
-	told     map[tokens][]*turn
+	told     map[spentTokens][]*turn
 	costless map[string][]*turn // those that tell no tokens, by their services
 }
 
@@ -27,10 +27,10 @@ type hollowTwins struct {
 // Refuses: several calls that fit; several such spans for one call.
 // Seen in: SDKs of providers beside LangChain, which tells no input tokens of Anthropic's streams; Pipecat under OpenInference.
 func (s *stitcher) byHollowTwin() {
-	h := hollowTwins{s, map[tokens][]*turn{}, map[string][]*turn{}}
+	h := hollowTwins{s, map[spentTokens][]*turn{}, map[string][]*turn{}}
 	var hollow []*turn
 	for t := range s.turns() {
-		switch k, known := tokensOf(t); {
+		switch k, known := spentTokensOf(t); {
 		case !known && len(t.sent) > 0 && !t.n.failed() && !usageKnown(t.n.obs.Usage):
 			h.costless[t.service] = append(h.costless[t.service], t)
 		case known && len(t.sent) > 0 && (len(t.n.obs.Response) > 0 || k.in < 0):
@@ -39,10 +39,10 @@ func (s *stitcher) byHollowTwin() {
 			hollow = append(hollow, t)
 		}
 	}
-	var claims []claim[*turn]
+	var claims []joinClaim[*turn]
 	for _, t := range hollow {
 		if of := only(h.reportedBy(t)); of != nil {
-			claims = append(claims, claim[*turn]{t.f, of.f, of})
+			claims = append(claims, joinClaim[*turn]{t.f, of.f, of})
 		}
 	}
 	for _, c := range proposeClaims(s, byContent, claims) {
@@ -60,10 +60,10 @@ func (h *hollowTwins) reportedBy(t *turn) (fit []*turn) {
 		}
 	}
 	beside := func(of *node) bool { return otherReporter(of, t.n) && of.overlaps(t.n) }
-	k, _ := tokensOf(t)
+	k, _ := spentTokensOf(t)
 	add(h.told[k], beside)
 	if k.in > 0 { // no request is without a token: a zero is what a stream did not tell
-		add(h.told[tokens{k.service, 0, k.out}], beside)
+		add(h.told[spentTokens{k.service, 0, k.out}], beside)
 	}
 	if k.in >= 0 {
 		add(h.costless[k.service], func(of *node) bool { return of.scope != t.n.scope && t.n.within(of) })
@@ -71,18 +71,18 @@ func (h *hollowTwins) reportedBy(t *turn) (fit []*turn) {
 	return fit
 }
 
-// tokensOf is what a call took, where the span names a model.
-func tokensOf(t *turn) (k tokens, known bool) {
+// spentTokensOf is what a call took, where the span names a model.
+func spentTokensOf(t *turn) (k spentTokens, known bool) {
 	o := t.n.obs
 	switch {
 	case o.ResponseModel == "" && o.Model == "":
 		return k, false
 	case t.n.failed() && !usageKnown(o.Usage):
-		return tokens{t.service, bothFailed, bothFailed}, true
+		return spentTokens{t.service, bothFailed, bothFailed}, true
 	case o.Usage.InputTokens == nil || o.Usage.OutputTokens == nil:
 		return k, false
 	}
-	return tokens{t.service, *o.Usage.InputTokens, *o.Usage.OutputTokens}, true
+	return spentTokens{t.service, *o.Usage.InputTokens, *o.Usage.OutputTokens}, true
 }
 
 // modelsAgree reports that the same model answered or, where one of two spans does not name it, was asked.

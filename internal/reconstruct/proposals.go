@@ -83,14 +83,14 @@ func (s *stitcher) sole(f *part, runs ...*part) *part {
 	return run
 }
 
-// claim says that a part belongs to a run, where one part alone can be what fits: a second report of a call, say.
-type claim[T comparable] struct {
+// joinClaim says that a part belongs to a run, where one part alone can be what fits: a second report of a call, say.
+type joinClaim[T comparable] struct {
 	part, run *part
 	of        T
 }
 
 // proposeClaims proposes what is claimed once, and returns that.
-func proposeClaims[T comparable](s *stitcher, why string, claims []claim[T]) (taken []claim[T]) {
+func proposeClaims[T comparable](s *stitcher, why string, claims []joinClaim[T]) (taken []joinClaim[T]) {
 	times := map[T]int{}
 	for _, c := range claims {
 		times[c.of]++
