@@ -9,54 +9,57 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 )
 
-// byOffers unites tools that lost their trace context, each a trace of its own, with the run in which they ran. The span of a model call that stands for a whole
-// loop of calls was open all the time, was offered a tool of this name, and the next call of the model below it began when the tool was over (the stream of a
-// chat in Spring AI without propagation of its context). Where that is true of several runs of the service, none is taken.
+// byOffers unites tools that lost their trace context, each a trace of its own, with the run in which they ran.
+//
+// Needs: the span of a model call of the service that stands for a loop of calls, was open all the time and was offered a tool
+// of this name; the next model call below it began when the tool was over.
+// Refuses: several runs of which that is true.
+// Seen in: streams of Spring AI without propagation of the context.
 func (s *stitcher) byOffers() {
 	type offer struct{ service, tool string }
-	var lone []*fragment
+	type loop struct {
+		f *part
+		n *node
+	}
+	var lone []*part
 	for _, f := range s.all {
-		if s.find(f) == f && isLoneTool(f) {
+		if f.above == nil && isLoneTool(f) {
 			lone = append(lone, f)
 		}
 	}
 	if len(lone) == 0 {
 		return
 	}
-	offers := map[offer][]*node{}
-	of := map[*node]*fragment{}
+	offers := map[offer][]loop{}
 	for _, f := range s.all {
-		for _, m := range f.modelSpans() {
-			if len(m.obs.Offered) == 0 || len(m.kids) == 0 {
+		for _, m := range f.models {
+			if len(m.kids) == 0 {
 				continue
 			}
-			of[m] = f
 			for _, name := range m.obs.Offered {
-				k := offer{serviceOf(m.resource).Name, name}
-				offers[k] = append(offers[k], m)
+				k := offer{serviceName(m), name}
+				offers[k] = append(offers[k], loop{f, m})
 			}
 		}
 	}
 	for _, f := range lone {
 		tool := f.heads[0]
-		around := offers[offer{serviceOf(tool.resource).Name, tool.obs.Name}]
+		around := offers[offer{serviceName(tool), tool.obs.Name}]
 		if len(around) > maxAskings {
 			continue
 		}
-		owners := map[*fragment]bool{}
-		for _, m := range around {
-			if m.start <= tool.start && tool.end <= m.end && slices.ContainsFunc(m.kids, func(n *node) bool { return n.obs.Class == genai.Model && tool.end <= n.start }) {
-				owners[s.find(of[m])] = true
+		var runs []*part
+		for _, l := range around {
+			if tool.within(l.n) && slices.ContainsFunc(l.n.kids, func(n *node) bool { return n.obs.Class == genai.Model && tool.end <= n.start }) {
+				runs = append(runs, l.f)
 			}
 		}
-		if owner := only(owners); owner != nil {
-			s.unite(owner, f, byOffer)
-		}
+		s.propose(f, byOffer, runs...)
 	}
 }
 
 // isLoneTool reports the span of a tool that is all of its trace, with whatever ran below it: an agent that is a tool of the run.
-func isLoneTool(f *fragment) bool {
+func isLoneTool(f *part) bool {
 	n := f.heads[0]
 	return f.root == nil && len(f.heads) == 1 && len(f.parts) == 0 && n.obs.Class == genai.Tool && n.obs.Name != "" && n.up == nil && n.parent.IsEmpty()
 }

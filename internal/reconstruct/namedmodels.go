@@ -1,0 +1,37 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+// byNamedModel unites a model call without any content, alone in its trace, with the run that was going on then and names the
+// model: the client of the provider writes spans of its own, below none of the run's.
+//
+// Needs: one run of the service going on, without a model call on record.
+// Refuses: a second run going on; a call that names a session.
+// Seen in: Anthropic's SDK in streams of Agno under Traceloop.
+func (s *stitcher) byNamedModel() {
+	going := goingOn(s.all, func(f *part) string { return f.service })
+	for _, f := range s.all {
+		n := s.contentless(f)
+		if n == nil {
+			continue
+		}
+		run := only(going.at(f.service, n.start))
+		if run != nil && run.spans(f) && run.root.obs.Model == n.obs.Model && len(run.models) == 0 && s.otherTrace(run, f) {
+			s.propose(f, byTime, run)
+		}
+	}
+}
+
+// contentless is the only span of a part where that is a model call alone in its trace which tells no more than the model that
+// was asked.
+func (s *stitcher) contentless(f *part) *node {
+	n := f.heads[0]
+	if f.root != nil || s.joined(f) || len(f.heads) != 1 || !f.onlyModelCall() || f.turns[0].n != n || n.spans == 0 || !n.parent.IsEmpty() {
+		return nil
+	}
+	if n.obs.Model == "" || len(f.turns[0].sent)+len(n.obs.Response) > 0 || n.reports != nil || session(n.obs) != "" {
+		return nil
+	}
+	return n
+}
