@@ -10,8 +10,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// recoverBroken tells what went on in model calls whose instrumentation broke before it could record them: the next request of the same agent that is on record shows
-// what each of them was sent and answered, where as many answers stand in it, since the request before them or since the user spoke, as calls broke.
+// recoverBroken completes model calls whose instrumentation broke before it could record them.
+//
+// Needs: a request of the same agent behind them, with as many answers since the one before them, or since
+// the user spoke, as calls broke.
+// Refuses: any other number of answers; an agent whose call before them has no request or no answer.
+// Seen in: instrumentations that throw on what they do not know.
 func (c *collector) recoverBroken() {
 	var broken []*call
 	var before *call // the call on record before them
@@ -40,17 +44,13 @@ func isHiddenCall(n genai.Note) bool { return n.Code == tape.CodeModelCallHidden
 
 func recoverFrom(request []*message, before *call, broken []*call) {
 	start, skip := 0, 0
-	if before != nil {
-		if start = len(before.request); len(before.request) == 0 || before.response == nil {
+	if before == nil {
+		start = len(request) - len(sinceUser(request))
+	} else {
+		if start = len(before.request); start == 0 || before.response == nil {
 			return
 		}
 		skip = 1 // its own answer
-	} else {
-		for k, m := range request {
-			if m.tape.Role == tape.RoleUser {
-				start = k
-			}
-		}
 	}
 	var answers []int
 	for k := start; k < len(request); k++ {

@@ -44,12 +44,21 @@ func (b *builder) pool(m *message) string {
 // events writes all calls in order.
 func (b *builder) events() {
 	b.tape.Events = make([]tape.Event, 0, len(b.ordered))
-	write := map[tape.EventType]func(*call) tape.Event{
-		tape.EventModelCall: b.modelCall, tape.EventToolCall: b.toolCall, tape.EventAgentCall: b.agentCall, tape.EventRetrieval: b.retrieval,
-	}
 	for _, k := range b.ordered {
-		b.tape.Events = append(b.tape.Events, write[k.kind](k))
+		b.tape.Events = append(b.tape.Events, b.eventOf(k))
 	}
+}
+
+func (b *builder) eventOf(k *call) tape.Event {
+	switch k.kind {
+	case tape.EventModelCall:
+		return b.modelCall(k)
+	case tape.EventToolCall:
+		return b.toolCall(k)
+	case tape.EventAgentCall:
+		return b.agentCall(k)
+	}
+	return b.retrieval(k)
 }
 
 // event is what all events have in common.

@@ -31,6 +31,7 @@ type call struct {
 	// model calls
 	request   []*message
 	response  *message
+	repeated  *message // what the next request shows as the response
 	recovered bool     // a later request alone shows the response
 	completed bool     // the request shows messages of which only the place was recorded
 	enriched  bool     // the response was recorded in part, a later request shows it whole

@@ -31,11 +31,12 @@ type collector struct {
 	posts                             []post               // messages between parts of the program
 	parameters                        map[[2]string]bool   // tool and name of each in a request, see takes
 	closing                           *message             // the last of the posts, where no model wrote it
+	handedOver                        []*call              // hand-offs, see handoffs
 }
 
 // collect reads the calls of a run from its spans and settles which reports tell of one call.
 func collect(f *fragment) *collector {
-	c := &collector{run: f, noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}}
+	c := &collector{run: f, noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}, transcripts: map[*call]transcript{}}
 	parts := f.leaves()
 	for c.part = range parts {
 		c.readPart(parts[c.part])
@@ -49,21 +50,6 @@ func collect(f *fragment) *collector {
 			}
 		}
 	}
-	c.recoverModels()
-	c.recoverPosted(f)
-	c.recoverStepped(f)
-	c.recoverUnreported(f)
-	c.sortCalls()
-	c.dropEqualResponses()
-	c.dropToldElsewhere()
-	c.dropClients()
-	c.dropRepeats()
-	c.dropEqualCalls()
-	c.joinRecords()
-	c.dropPreparations()
-	c.dropEchoes()
-	c.dropWaits()
-	c.recoverThrown(f)
 	return c
 }
 

@@ -4,17 +4,51 @@
 package reconstruct
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
-	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// takeInstructions puts the instructions before a request that holds none, from another span of the same call: MLflow's span of the Agents SDK has
-// the messages, and that of OpenAI's package inside it the instructions too.
+func (c *collector) readConversations() {
+	for _, m := range c.models {
+		c.readConversation(m)
+	}
+}
+
+// readConversation reads the request and the answer of a model call, the request from the span that tells
+// most of it. What a framework makes of an error is no answer.
+func (c *collector) readConversation(m *call) {
+	var shown *node
+	for _, n := range m.nodes {
+		if r := n.request(); len(r) > 0 && (shown == nil || genai.NamesCalls(n.obs.Request, shown.obs.Request)) {
+			m.request, shown = slices.Clone(r), n
+		}
+	}
+	m.takeInstructions()
+	made := c.recovered
+	if len(m.nodes) > 0 {
+		made = m.nodes[0].made
+	} else {
+		for _, sent := range m.obs.Request {
+			m.request = append(m.request, made.message(sent))
+		}
+	}
+	if len(m.obs.Response) == 0 {
+		return
+	}
+	if said := made.message(m.obs.Response[0]); !m.obs.StatusError || !saysNothing(said) {
+		m.response = said
+	}
+}
+
+// takeInstructions puts instructions before a request without any, from another span of the call that sent
+// the same messages.
+//
+// Needs: a span whose request is instructions and then the request.
+// Refuses: a request with instructions.
+// Seen in: MLflow's span of the Agents SDK, which has the messages alone, around that of OpenAI's package.
 func (t *call) takeInstructions() {
 	if len(t.request) == 0 || len(afterSystem(t.request)) < len(t.request) {
 		return
@@ -22,174 +56,50 @@ func (t *call) takeInstructions() {
 	for _, n := range t.nodes {
 		r := n.request()
 		if system := len(r) - len(afterSystem(r)); system > 0 && commonPrefix(r[system:], t.request) == len(t.request) {
-			t.request = append(slices.Clone(r[:system]), t.request...)
+			t.request = slices.Concat(r[:system], t.request)
 			return
 		}
 	}
 }
 
-// converse reads the conversation of the run. It settles which messages are the same, and recovers responses and results that
-// only later requests show. It says which response asked for which tool call.
-func (c *collector) converse() {
-	c.setClocks()
+// listAsked lists the tool calls that the responses ask for.
+func (c *collector) listAsked() {
 	for _, m := range c.models {
-		var shown *node
-		for _, n := range m.nodes {
-			if r := n.request(); len(r) > 0 && (shown == nil || genai.NamesCalls(n.obs.Request, shown.obs.Request)) {
-				m.request, shown = slices.Clone(r), n
-			}
-		}
-		m.takeInstructions()
-		made := (*messages)(nil)
-		if len(m.nodes) > 0 {
-			made = m.nodes[0].made
-		} else {
-			for _, sent := range m.obs.Request {
-				m.request = append(m.request, c.recovered.message(sent))
-			}
-			made = c.recovered
-		}
-		if len(m.obs.Response) > 0 {
-			m.response = made.message(m.obs.Response[0])
-		}
-		if m.response != nil && m.obs.StatusError && saysNothing(m.response) { // what a framework makes of an error
-			m.response = nil
-		}
-	}
-	c.dropEarlierAnswers()
-	c.splitGlued()
-	c.readFollowed()
-	c.recoverHeld()
-	slices.SortStableFunc(c.models, compareCalls)
-	c.recoverBroken()
-	c.align()
-	c.recoverResponses()
-	c.recoverBetween()
-	c.recoverBehind()
-	c.readTranscripts()
-	c.markEchoed()
-	for _, m := range c.models {
-		if m.response == nil {
-			continue
-		}
-		for _, p := range m.response.parts {
-			if p.Type == tape.PartToolCall {
-				m.asked = append(m.asked, &asked{model: m, index: len(m.asked), part: p})
-			}
-		}
-		m.markShared()
-	}
-	c.findResults()
-	c.resultsBehind()
-	c.readLoops()
-	c.pair()
-	c.answerLoops()
-	c.nameClasses()
-	c.pairFunctions()
-	c.takeUnnamed()
-	c.showUnasked()
-	c.dropFunctions()
-	c.dropSecondReports()
-	c.nameFailures()
-	c.settlePayloads()
-	c.tellShown()
-	handoffs := c.handoffs()
-	c.recoverCalls()
-	c.delegateRecovered()
-	c.delegations(handoffs)
-}
-
-// align gives resent messages the identity of the first. A request is compared, position by position, with the latest earlier
-// conversation of the same agent, else of any.
-func (c *collector) align() {
-	for i, m := range c.models {
-		before := c.predecessor(i)
-		if before == nil {
-			continue
-		}
-		conversation := before.conversation()
-		if k := len(before.request); k < len(m.request) && before.response != nil {
-			if named := withCallIDs(before.response, m.request[k]); named != nil {
-				before.response, conversation[k] = named, named
-			}
-		}
-		for k := range min(len(m.request), len(conversation)) {
-			if m.request[k] == conversation[k] {
-				continue // of a list that was resent, most are: they need not be looked at
-			}
-			if k < len(before.request) && before.response != nil && answersCall(m.request[k], before.response) {
-				continue // new, also where an earlier result says the same: a request may hold but what was not sent before
-			}
-			same, exact := conversation[k].equal(m.request[k])
-			if same && !exact {
-				m.notes = append(m.notes, genai.Note{Code: tape.CodeResentChanged, Field: fmt.Sprintf("request.messages.%d", k), Detail: "resent with other ids or spelling"})
-			}
-			if same && !conversation[k].omitted {
-				m.completed = m.completed || m.request[k].omitted
-				m.request[k] = conversation[k]
-			}
-		}
-	}
-	for _, m := range c.models {
-		if slices.ContainsFunc(m.nodes, func(n *node) bool { return n.omits }) {
-			m.request = slices.DeleteFunc(m.request, func(sent *message) bool { return sent.omitted })
+		if m.response != nil {
+			m.ask(m.response)
+			m.markShared()
 		}
 	}
 }
 
-// answersCall reports a message with the result, and what it is, of a call that a response asks for, by an id that no other call has.
-func answersCall(sent, response *message) bool {
-	return slices.ContainsFunc(sent.parts, func(r genai.Part) bool {
-		return r.Type == tape.PartToolResult && !r.Result.IsAbsent() && len(r.ID) >= decode.MinDrawnID && slices.ContainsFunc(response.parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall && p.ID == r.ID })
-	})
+// ask lists the tool calls that a message asks for as calls of the model call.
+func (t *call) ask(said *message) {
+	for _, p := range callsOf(said.parts) {
+		t.asked = append(t.asked, &asked{model: t, index: len(t.asked), part: *p})
+	}
 }
 
-// withCallIDs returns a response whose calls were recorded without ids with those that it has where it was sent again: the results behind it name them,
-// in an order of their own. It returns nil where there is nothing to add.
-func withCallIDs(response, resent *message) *message {
-	if same, exact := response.equal(resent); !same || exact {
-		return nil
+// conversation is the request and, where known, the response of a model call.
+func (t *call) conversation() []*message {
+	if t.response == nil {
+		return t.request
 	}
-	ids := make([]string, 0, len(resent.parts))
-	for _, p := range resent.parts {
-		if p.Type == tape.PartToolCall {
-			if p.ID == "" || slices.Contains(ids, p.ID) {
-				return nil
-			}
-			ids = append(ids, p.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	named := genai.Message{Role: response.tape.Role, Name: response.tape.Name, Parts: slices.Clone(response.parts)}
-	for i := range named.Parts {
-		if p := &named.Parts[i]; p.Type == tape.PartToolCall {
-			if p.ID != "" {
-				return nil
-			}
-			p.ID, ids = ids[0], ids[1:]
-		}
-	}
-	return newMessage(named)
+	return append(slices.Clip(t.request), t.response)
 }
 
 // maxPredecessors bounds how many earlier calls a request is compared with.
 const maxPredecessors = 16
 
-// predecessor finds the call whose conversation a request continues: the one with the longest common beginning, the latest of
-// equals, its own agent's first.
+// predecessor finds the call whose conversation a request continues: the one with the longest common
+// beginning, the latest of equals, its own agent's first.
 func (c *collector) predecessor(i int) *call {
 	m := c.models[i]
 	var best *call
-	bestScore := 0
-	tried := 0
-	for j := i - 1; j >= 0 && tried < maxPredecessors; j-- {
-		p := c.models[j]
+	bestScore, tried := 0, 0
+	for _, p := range slices.Backward(c.models[:i]) {
 		if len(p.request) == 0 {
 			continue
 		}
-		tried++
 		score := 2 * commonPrefix(p.request, m.request)
 		if score > 0 && p.agent == m.agent {
 			score++
@@ -197,7 +107,7 @@ func (c *collector) predecessor(i int) *call {
 		if score > bestScore {
 			best, bestScore = p, score
 		}
-		if bestScore >= 2*len(p.request) && p.agent == m.agent {
+		if tried++; tried == maxPredecessors || bestScore >= 2*len(p.request) && p.agent == m.agent {
 			break
 		}
 	}
@@ -214,35 +124,76 @@ func commonPrefix(a, b []*message) int {
 	return n
 }
 
-// conversation is the request and, where known, the response of a model call.
-func (t *call) conversation() []*message {
-	if t.response == nil {
-		return t.request
+// extends reports a request that continues another one: it repeats all messages of the other, whatever the
+// instructions before them, and adds only what the assistant, the tools and other agents said.
+func extends(before, after []*message) bool {
+	before, after = afterSystem(before), afterSystem(after)
+	if len(before) == 0 || len(after) <= len(before) || commonPrefix(before, after) < len(before) {
+		return false
 	}
-	return append(slices.Clip(t.request), t.response)
+	speaker := ""
+	for _, m := range before {
+		if m.tape.Role == tape.RoleUser {
+			speaker = m.tape.Name
+		}
+	}
+	return !slices.ContainsFunc(after[len(before):], func(m *message) bool {
+		// another agent of a group
+		another := m.tape.Role == tape.RoleUser && m.tape.Name != "" && speaker != "" && m.tape.Name != speaker
+		return m.tape.Role != tape.RoleAssistant && m.tape.Role != tape.RoleTool && !another
+	})
 }
 
-// turnAt is what the assistant said at the beginning of the messages, nil when it said nothing. Some packages resend its text and its calls as
-// messages of their own.
+// turnAt is what the assistant said at the beginning of messages, nil if it said nothing. Some packages
+// resend its text and its calls as messages of their own.
 func turnAt(messages []*message) *message {
 	n := 0
 	for n < len(messages) && messages[n].tape.Role == tape.RoleAssistant && !messages[n].omitted && (n == 0 || !hasToolCall(messages[n-1])) {
 		n++
 	}
-	switch n {
-	case 0:
+	if n == 0 {
 		return nil
-	case 1:
+	}
+	return joined(messages[:n]...)
+}
+
+// spoken is an answer in a conversation, and its place there.
+type spoken struct {
+	at, end int
+	said    *message
+}
+
+// answersIn lists the answers in messages. Several messages of the assistant with nothing between them are
+// one answer: a model does not go on before it has the results.
+func answersIn(messages []*message) (answers []spoken) {
+	for i := 0; i < len(messages); i++ {
+		if messages[i].tape.Role != tape.RoleAssistant {
+			continue
+		}
+		end := i + 1
+		for end < len(messages) && messages[end].tape.Role == tape.RoleAssistant {
+			end++
+		}
+		answers = append(answers, spoken{i, end, joined(messages[i:end]...)})
+		i = end
+	}
+	return answers
+}
+
+// joined is one message with the parts of several.
+func joined(messages ...*message) *message {
+	if len(messages) == 1 {
 		return messages[0]
 	}
-	whole := genai.Message{Role: tape.RoleAssistant, Name: messages[0].tape.Name}
-	for _, m := range messages[:n] {
+	whole := genai.Message{Role: messages[0].tape.Role, Name: messages[0].tape.Name}
+	for _, m := range messages {
 		whole.Parts = append(whole.Parts, m.parts...)
 	}
 	return newMessage(whole)
 }
 
-// afterSystem leaves out the instructions at the beginning of a request: an agent that takes over has its own, and some change with time.
+// afterSystem leaves out the instructions at the beginning of a request: an agent that takes over has its
+// own, and some change with time.
 func afterSystem(request []*message) []*message {
 	for len(request) > 0 && request[0].tape.Role == tape.RoleSystem {
 		request = request[1:]
@@ -254,7 +205,7 @@ func hasToolCall(m *message) bool {
 	return slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall })
 }
 
-// saysNothing reports a message that is empty, or holds empty texts only.
+// saysNothing reports a message without parts, or with empty texts only.
 func saysNothing(m *message) bool {
 	return !slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Type != tape.PartText || p.Text != "" })
 }
@@ -269,50 +220,12 @@ func textOf(m *message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// recoverCalls makes events of the calls that were asked for and have no span of their own. Calls that stand for structured output
-// are never executed.
-func (c *collector) recoverCalls() {
-	for _, m := range c.models {
-		for _, a := range m.asked {
-			if a.tool != nil || slices.Contains(m.obs.OutputTools, a.part.Name) {
-				continue
-			}
-			t := &call{
-				kind:  tape.EventToolCall,
-				obs:   &genai.Observation{Class: genai.Tool, Name: a.part.Name, CallID: a.part.ID},
-				start: m.end, end: m.end,
-				agent: m.agent,
-				by:    a,
-			}
-			a.tool = t
-			c.tools = append(c.tools, t)
+// results are the tool results in a message.
+func (m *message) results() (results []*genai.Part) {
+	for i := range m.parts {
+		if m.parts[i].Type == tape.PartToolResult {
+			results = append(results, &m.parts[i])
 		}
 	}
-}
-
-// extends reports whether a request continues another one. The request repeats all messages of the other, whatever the instructions
-// before them. It adds only what the assistant, the tools and other agents said.
-func extends(before, after []*message) bool {
-	before, after = afterSystem(before), afterSystem(after)
-	if len(before) == 0 || len(after) <= len(before) {
-		return false
-	}
-	for i := range before {
-		if same, _ := before[i].equal(after[i]); !same {
-			return false
-		}
-	}
-	speaker := ""
-	for _, m := range before {
-		if m.tape.Role == tape.RoleUser {
-			speaker = m.tape.Name
-		}
-	}
-	for _, m := range after[len(before):] {
-		another := m.tape.Role == tape.RoleUser && m.tape.Name != "" && speaker != "" && m.tape.Name != speaker // an agent of a group
-		if m.tape.Role != tape.RoleAssistant && m.tape.Role != tape.RoleTool && !another {
-			return false
-		}
-	}
-	return true
+	return results
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // handoffs takes the spans of hand-offs from the tool calls, but for those that a response asked for.
@@ -105,18 +106,23 @@ func (c *collector) goesOn(agent, t *call) bool {
 
 // transferTarget names the agent that a call hands over to: by its own name, or by an argument.
 func transferTarget(t *call) string {
-	name := t.obs.Name
-	if name != "transfer_to_agent" && name != "handoff_to_agent" {
-		if target := handoffTarget(name); t.obs.Handoff || target != normalName(name) {
-			return target
-		}
-		return ""
-	}
 	args := t.obs.Args.Value
 	if t.by != nil && !t.by.part.Args.IsEmpty() {
 		args = t.by.part.Args
 	}
-	return normalName(args.First("agent_name", "agentName", "agent").Str())
+	return agentHandedTo(t.obs.Name, args, t.obs.Handoff)
+}
+
+// agentHandedTo names the agent that a call of this name hands over to, "" where it hands over to none. The span of a
+// hand-off may have the name of the agent alone.
+func agentHandedTo(name string, args exactjson.Value, handoff bool) string {
+	if name == "transfer_to_agent" || name == "handoff_to_agent" {
+		return normalName(args.First("agent_name", "agentName", "agent").Str())
+	}
+	if target := handoffTarget(name); handoff || target != normalName(name) {
+		return target
+	}
+	return ""
 }
 
 // handoffTarget is the name of the agent in the name of a hand-off, or the whole name.

@@ -37,7 +37,7 @@ func Join(traces []evidence.Trace, opts Options) []Joined {
 		if len(f.traces) < 2 || !f.isRun() {
 			continue
 		}
-		b := &builder{fragment: f, calls: collect(f)}
+		b := &builder{fragment: f, calls: settled(f)}
 		j := Joined{Tape: b.build(opts), Traces: f.traces}
 		for _, part := range f.pieces() {
 			j.Roots = append(j.Roots, Root{part.traces[0], part.rootID()})

@@ -44,7 +44,7 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 			reason = "the body of a node of a graph, whose run lies in other traces"
 			continue
 		}
-		b := &builder{fragment: f, calls: collect(f)}
+		b := &builder{fragment: f, calls: settled(f)}
 		tapes = append(tapes, b.build(opts))
 	}
 	if unassigned > 0 && len(tapes) > 0 {
@@ -65,7 +65,7 @@ func fragments(t evidence.Trace) (frags, apart []*fragment, described []*descrip
 	forgiveBorrowed(nodes)
 	names := map[string]bool{}
 	seen, handed := redactionsOf(t.Set), false
-	for _, f := range divide(link(nodes), t.TraceID) {
+	for _, f := range stitch(divide(link(nodes), t.TraceID)) {
 		run := f.isRun()
 		handed = handed || f.handsOn()
 		if !run && !f.relays() {

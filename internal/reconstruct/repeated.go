@@ -21,7 +21,7 @@ func continues(a, t *turn) bool {
 	if a.n.obs.RequestLabel == tape.Truncated || len(a.sent) == 0 || len(t.sent) <= len(a.sent) || commonPrefix(a.sent, t.sent) < len(a.sent) {
 		return false
 	}
-	return (repeatsAnswer(a.n, t) || sameAnswer(a.n, t.n) || toldToUser(a, t.sent[len(a.sent)])) && sameTurn(a, t)
+	return (repeatsAnswer(a.n, t.n, t.sent) || sameAnswer(a.n, t.n) || toldToUser(a, t.sent[len(a.sent)])) && sameTurn(a, t)
 }
 
 // afterRequest are the messages of a turn behind those of an earlier model call.
@@ -95,12 +95,12 @@ func repeatsIDs(n *node, t *turn) bool {
 
 // repeatsAnswer reports that a request repeats, right after the messages of the one before it, what that one was answered.
 // Any message will do if the answer was not recorded.
-func repeatsAnswer(before *node, t *turn) bool {
+func repeatsAnswer(before, n *node, sent []*message) bool {
 	answer := before.answer()
 	if answer == nil {
 		return true
 	}
-	following := afterRequest(before, t)
+	following := sent[len(afterSystem(before.request())):]
 	said := following[0]
 	if same, _ := answer.equal(said); same || quotesCalls(before, said) {
 		return true
@@ -110,7 +110,7 @@ func repeatsAnswer(before *node, t *turn) bool {
 	}
 	text, asks := textOf(answer), hasToolCall(answer)
 	switch {
-	case t.n.obs.RequestLabel != "", asks && repeatsCalls(answer, following): // the request is not what was sent, or names the calls
+	case n.obs.RequestLabel != "", asks && repeatsCalls(answer, following): // the request is not what was sent, or names the calls
 		return true
 	case (text == "" || text == textOf(said)) && takesApart(said, answer): // the calls of a stream were recorded as one
 		return true

@@ -50,7 +50,7 @@ func divide(roots []*node, traceID string) []*fragment {
 	for _, f := range frags {
 		f.traces = []string{traceID}
 	}
-	return stitch(frags)
+	return frags
 }
 
 // findRuns descends to the outermost agent of each path. Calls that it passes are loose.
@@ -248,7 +248,7 @@ func continued(frags []*fragment, n *node) *fragment {
 			if heads[j].obs.Class != genai.Model {
 				continue
 			}
-			if extends(heads[j].request(), n.request()) && repeatsAnswer(heads[j], &turn{n: n, sent: afterSystem(n.request())}) {
+			if extends(heads[j].request(), n.request()) && repeatsAnswer(heads[j], n, afterSystem(n.request())) {
 				return frags[i]
 			}
 			break

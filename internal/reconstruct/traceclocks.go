@@ -121,7 +121,7 @@ func handsOverTo(f, g *part) bool {
 	agent := normalName(g.root.obs.Agent.Name)
 	return agent != "" && slices.ContainsFunc(f.turns, func(t *turn) bool {
 		return slices.ContainsFunc(t.n.asks(), func(p *genai.Part) bool {
-			return transferTarget(&call{obs: &genai.Observation{Name: p.Name, Args: genai.Content{Value: p.Args}}}) == agent
+			return agentHandedTo(p.Name, p.Args, false) == agent
 		})
 	})
 }

@@ -9,72 +9,83 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// recoverUnreported makes a model call of a run of which no call was recorded, where the span of its agent says that a model was asked: it names the model, or the tokens that it
-// wrote (Agno under Traceloop, where nothing instruments the client of the provider). What came of it is the answer, where that was recorded. Of how many calls that is the last nobody knows, nor what each was sent.
-func (c *collector) recoverUnreported(f *fragment) {
-	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 || f.root == nil {
-		return
+// recoverUnreported makes a model call of a run without any call. How many calls there were before it, and
+// what each was sent, is not known.
+//
+// Needs: the run's own span, and one of: the error of a client of a model's API; what a model was sent; the
+// model or the tokens that it wrote.
+// Refuses: a run that failed otherwise; a span that only looks like an agent and kept nothing that was sent.
+// Seen in: instrumentations of frameworks alone, as agno under Traceloop; packages that drop the span of a
+// call that threw, as Laminar's for OpenAI in JavaScript.
+func (c *collector) recoverUnreported() {
+	root := c.run.root
+	var m *call
+	switch {
+	case root == nil || !noCalls(c):
+	case isFailure(root.obs):
+		m = failedBefore(root)
+	default:
+		if m = keptBy(root); m == nil && !root.obs.WeakAgent {
+			m = namedBy(root)
+		}
 	}
-	o := f.root.obs
-	if o.StatusError || o.Failed {
-		c.recoverFailed(f)
-		return
+	if m != nil {
+		c.models = append(c.models, m)
 	}
-	if c.recoverKept(f) || o.WeakAgent {
-		return
+}
+
+// failedBefore is the model call with which a run failed, nil if its error is no client's of a model's API.
+func failedBefore(root *node) *call {
+	if !genai.FailedInModelClient(root.span) {
+		return nil
 	}
-	wrote := o.Usage.OutputTokens != nil && *o.Usage.OutputTokens > 0
-	answer := ownAnswer(f.root)
+	return thrownBehind(root.obs, root, root.end)
+}
+
+// thrownBehind is the model call with which a run failed, of the model that a record names. What was sent is
+// not known.
+func thrownBehind(o *genai.Observation, root *node, when uint64) *call {
+	return hiddenModel(genai.Observation{
+		Model: o.Model, Provider: o.Provider, RequestLabel: tape.Missing, ResponseLabel: tape.Missing, StatusError: true, Error: root.obs.Error,
+	}, nil, when, "no span reports this call; the run failed with the error of a client of a model's API")
+}
+
+// keptBy is the only model call of a run that kept what it sent, instructions and a question, and answered
+// with a text: nothing was said in between. Crews of one agent without tools are such runs.
+func keptBy(root *node) *call {
+	sent, answer := decode.OnlyTranscript(root.obs.OutputData.Value), ownAnswer(root)
+	if len(sent) < 2 || root.obs.OutputData.Label != "" || sent[0].Role != tape.RoleSystem || sent[len(sent)-1].Role != tape.RoleUser ||
+		decode.HasRole(sent, tape.RoleAssistant) || decode.HasRole(sent, tape.RoleTool) || textOf(newMessage(answer)) == "" {
+		return nil
+	}
+	answer.Role = tape.RoleAssistant
+	return overRun(root, genai.Observation{
+		Operation: "chat", Request: sent, RequestLabel: tape.Recovered,
+		Response: []genai.Message{answer}, ResponseLabel: tape.Recovered, Usage: root.obs.Usage,
+	}, "", "no span reports this call; the state of "+root.span.Name()+" holds what was sent, and its answer")
+}
+
+// namedBy is the model call of a run whose span names the model, or tokens that it wrote. What came of the
+// run is the answer.
+func namedBy(root *node) *call {
+	o, answer := root.obs, ownAnswer(root)
 	if text := given(o.OutputData); len(o.Output) == 0 && text != "" {
-		answer = genai.Message{Role: tape.RoleAssistant, Parts: []genai.Part{decode.TextPart(text)}}
+		answer = genai.Message{Parts: []genai.Part{decode.TextPart(text)}}
 	}
-	if !wrote && o.Model == "" {
-		return
+	if wrote := o.Usage.OutputTokens; o.Model == "" && (wrote == nil || *wrote <= 0) {
+		return nil
 	}
-	made := &genai.Observation{Class: genai.Model, Operation: "chat", Model: o.Model, Provider: o.Provider, Usage: o.Usage, RequestLabel: tape.Missing, ResponseLabel: tape.Missing}
+	made := genai.Observation{Operation: "chat", Model: o.Model, Provider: o.Provider, Usage: o.Usage, RequestLabel: tape.Missing, ResponseLabel: tape.Missing}
 	if textOf(newMessage(answer)) != "" {
 		answer.Role = tape.RoleAssistant
 		made.Response, made.ResponseLabel = []genai.Message{answer}, tape.Recovered
 	}
-	c.models = append(c.models, &call{
-		kind:  tape.EventModelCall,
-		obs:   made,
-		start: f.root.start, end: f.root.end,
-		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Field: "response", Detail: "no span reports this call; that of the agent says that a model was asked, and holds what came of it"}},
-	})
+	return overRun(root, made, "response", "no span reports this call; that of the agent says that a model was asked, and holds what came of it")
 }
 
-// recoverKept makes the one model call of a run that kept what a model was sent, instructions and a question as the last message, and answered with a text: nothing was said in between (a crew of
-// CrewAI whose agent has no tools, where nothing instruments the client of the provider).
-func (c *collector) recoverKept(f *fragment) bool {
-	sent := decode.OnlyTranscript(f.root.obs.OutputData.Value)
-	answer := ownAnswer(f.root)
-	if len(sent) < 2 || f.root.obs.OutputData.Label != "" || sent[0].Role != tape.RoleSystem || sent[len(sent)-1].Role != tape.RoleUser || decode.HasRole(sent, tape.RoleAssistant) || decode.HasRole(sent, tape.RoleTool) || textOf(newMessage(answer)) == "" {
-		return false
-	}
-	answer.Role = tape.RoleAssistant
-	c.models = append(c.models, &call{
-		kind: tape.EventModelCall,
-		obs: &genai.Observation{
-			Class: genai.Model, Operation: "chat", Request: sent, RequestLabel: tape.Recovered, Response: []genai.Message{answer}, ResponseLabel: tape.Recovered, Usage: f.root.obs.Usage,
-		},
-		start: f.root.start, end: f.root.end,
-		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + f.root.span.Name() + " holds what was sent, and its answer"}},
-	})
-	return true
-}
-
-// recoverFailed makes the model call with which a run failed of which no call was recorded: what it failed with is the error of a client of a model's API. Some packages drop the span of a call
-// that threw (Laminar's for OpenAI in JavaScript). What was sent nobody knows, nor whether there were calls before it.
-func (c *collector) recoverFailed(f *fragment) {
-	if !genai.FailedInModelClient(f.root.span) {
-		return
-	}
-	o := f.root.obs
-	c.models = append(c.models, &call{
-		kind:  tape.EventModelCall,
-		obs:   &genai.Observation{Class: genai.Model, Model: o.Model, Provider: o.Provider, RequestLabel: tape.Missing, ResponseLabel: tape.Missing, StatusError: true, Error: o.Error},
-		start: f.root.end, end: f.root.end,
-		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the run failed with the error of a client of a model's API"}},
-	})
+// overRun is a model call without a span that took as long as the run, for all that is known.
+func overRun(root *node, o genai.Observation, field, detail string) *call {
+	m := hiddenModel(o, nil, root.start, detail)
+	m.end, m.notes[0].Field = root.end, field
+	return m
 }
