@@ -5,6 +5,9 @@ package reconstruct
 
 import (
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/value"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -23,24 +26,24 @@ type Root struct{ TraceID, SpanID string }
 
 // Join rebuilds the runs that lie in several of the traces. Runs that it does not return are left to Trace.
 func Join(traces []evidence.Trace, opts Options) []Joined {
-	var all []*fragment
-	var described []*description
+	var all []*fragment.Fragment
+	var described []*fragment.Description
 	for _, t := range traces {
 		frags, apart, agents, _, _ := fragments(t)
 		all = append(append(all, frags...), apart...)
 		described = append(described, agents...)
 	}
 	var out []Joined
-	index := newDescribed(described)
-	for _, f := range stitch(all) {
-		f.describe(index)
-		if len(f.traces) < 2 || !f.isRun() {
+	index := fragment.NewDescribed(described)
+	for _, f := range join.Stitch(all) {
+		f.Describe(index)
+		if len(f.Traces) < 2 || !f.IsRun() {
 			continue
 		}
-		b := &builder{fragment: f, calls: settled(f)}
-		j := Joined{Tape: b.build(opts), Traces: f.traces}
-		for _, part := range f.pieces() {
-			j.Roots = append(j.Roots, Root{part.traces[0], part.rootID()})
+		b := &value.Builder{Fragment: f, Calls: settled(f)}
+		j := Joined{Tape: build(b, opts), Traces: f.Traces}
+		for _, part := range f.Pieces() {
+			j.Roots = append(j.Roots, Root{part.Traces[0], part.RootID()})
 		}
 		out = append(out, j)
 	}

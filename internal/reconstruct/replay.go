@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/value"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -22,12 +23,12 @@ func sayReplay(tapes []*tape.Tape, v segregation.Verdict) {
 			of := exactjson.ObjectValue(exactjson.Member{Name: "of", Value: exactjson.StringValue(v.Of)})
 			t.Extensions = exactjson.ObjectValue(append(slices.Clone(t.Extensions.Members()), exactjson.Member{Name: "replay", Value: of})...)
 		}
-		b := &builder{tape: t}
+		b := &value.Builder{Tape: t}
 		if v.Conflicting {
-			b.finding(tape.CodeReplayTag, 0, "run.replay_run_id", "the evidence carries several ids; the smallest stands here")
+			b.Finding(tape.CodeReplayTag, 0, "run.replay_run_id", "the evidence carries several ids; the smallest stands here")
 		}
 		if v.Malformed {
-			b.finding(tape.CodeReplayTag, 0, "run.replay_run_id", "a tag is empty or no id")
+			b.Finding(tape.CodeReplayTag, 0, "run.replay_run_id", "a tag is empty or no id")
 		}
 		t.Fidelity.SortFindings()
 	}

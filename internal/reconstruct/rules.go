@@ -3,98 +3,89 @@
 
 package reconstruct
 
-// A ledgerRule is one pass over the calls of a run. It reads what the spans tell straight, or repairs or
-// infers something. A run without what the rule needs skips the rule, which would change nothing.
-type ledgerRule struct {
-	id    string                // the stage, and what is read or repaired
-	needs func(*collector) bool // nil: nothing that can be told at less cost than that of the rule
-	apply func(*collector)
-}
-
-// apply runs rules in order. What one of them changes, those behind it see.
-func (c *collector) apply(rules []ledgerRule) {
-	for _, r := range rules {
-		if r.needs == nil || r.needs(c) {
-			r.apply(c)
-		}
-	}
-}
+import (
+	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/pairing"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/recovery"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/settle"
+)
 
 // settleRules leave one call for each real one.
-var settleRules = []ledgerRule{
-	{"recover/states", noCalls, (*collector).recoverFromStates},
-	{"recover/states-around-tools", noModels, (*collector).recoverAroundTools},
-	{"recover/posted-messages", noModels, func(c *collector) { c.recoverPosted(c.run) }},
-	{"recover/workflow-steps", noCalls, func(c *collector) { c.recoverStepped(c.run) }},
-	{"recover/run-span", noCalls, (*collector).recoverUnreported},
-	{"read/order-of-calls", nil, (*collector).sortCalls},
-	{"settle/equal-responses", equalResponseIDs, (*collector).dropEqualResponses},
-	{"settle/told-elsewhere", anyCall(tellsElsewhere), (*collector).dropToldElsewhere},
-	{"settle/clients", anyModel(isClient), (*collector).dropClients},
-	{"settle/repeated-requests", anyModel(tellsRequestAlone), (*collector).dropRepeats},
-	{"settle/equal-calls", equalCallIDs, (*collector).dropEqualCalls},
-	{"settle/log-records", anyModel(inRecords), (*collector).joinRecords},
-	{"settle/preparations", anyModel(mayBeNoCall), (*collector).dropPreparations},
-	{"settle/echoes", anyTool(namesClass), (*collector).dropEchoes},
-	{"settle/waits", equalCallIDs, (*collector).dropWaits},
-	{"recover/thrown", failedRun, (*collector).recoverThrown},
+var settleRules = []ledger.Rule{
+	{ID: "recover/states", Needs: ledger.NoCalls, Apply: recovery.RecoverFromStates},
+	{ID: "recover/states-around-tools", Needs: ledger.NoModels, Apply: recovery.RecoverAroundTools},
+	{ID: "recover/posted-messages", Needs: ledger.NoModels, Apply: func(c *ledger.Ledger) { recovery.RecoverPosted(c, c.Run) }},
+	{ID: "recover/workflow-steps", Needs: ledger.NoCalls, Apply: func(c *ledger.Ledger) { recovery.RecoverStepped(c, c.Run) }},
+	{ID: "recover/run-span", Needs: ledger.NoCalls, Apply: recovery.RecoverUnreported},
+	{ID: "read/order-of-calls", Needs: nil, Apply: (*ledger.Ledger).SortCalls},
+	{ID: "settle/equal-responses", Needs: ledger.EqualResponseIDs, Apply: settle.DropEqualResponses},
+	{ID: "settle/told-elsewhere", Needs: ledger.AnyCall(ledger.TellsElsewhere), Apply: settle.DropToldElsewhere},
+	{ID: "settle/clients", Needs: ledger.AnyModel(settle.IsClient), Apply: settle.DropClients},
+	{ID: "settle/repeated-requests", Needs: ledger.AnyModel(settle.TellsRequestAlone), Apply: settle.DropRepeats},
+	{ID: "settle/equal-calls", Needs: ledger.EqualCallIDs, Apply: settle.DropEqualCalls},
+	{ID: "settle/log-records", Needs: ledger.AnyModel(settle.InRecords), Apply: settle.JoinRecords},
+	{ID: "settle/preparations", Needs: ledger.AnyModel(ledger.MayBeNoCall), Apply: settle.DropPreparations},
+	{ID: "settle/echoes", Needs: ledger.AnyTool(settle.NamesClass), Apply: settle.DropEchoes},
+	{ID: "settle/waits", Needs: ledger.EqualCallIDs, Apply: settle.DropWaits},
+	{ID: "recover/thrown", Needs: ledger.FailedRun, Apply: recovery.RecoverThrown},
 }
 
 // recoverRules read the conversation, and find in it what no span holds.
-var recoverRules = []ledgerRule{
-	{"pair/clocks", hasTools, (*collector).setClocks},
-	{"read/conversations", nil, (*collector).readConversations},
-	{"recover/earlier-answers", asksTwice, (*collector).dropEarlierAnswers},
-	{"recover/glued-results", showsGlued, (*collector).splitGlued},
-	{"recover/followed-answers", anyModel(isFollowed), (*collector).readFollowed},
-	{"recover/overwritten-calls", anyModel(isHeld), (*collector).recoverHeld},
-	{"read/order-of-models", nil, (*collector).sortModels},
-	{"recover/broken-calls", anyModel(isBroken), (*collector).recoverBroken},
-	{"read/resent-messages", nil, (*collector).align},
-	{"read/turns", nil, (*collector).readTurns},
-	{"recover/responses", anyModel(isOpen), (*collector).recoverResponses},
-	{"recover/between-requests", showsUnknownCalls, (*collector).recoverBetween},
-	{"recover/before-first", firstShowsAnswer, (*collector).recoverBefore},
-	{"read/order-of-recovered", nil, (*collector).sortModels},
-	{"recover/behind-last", endsWithCalls, (*collector).recoverBehind},
-	{"read/states", nil, (*collector).sortStates},
-	{"recover/transcripts", hasStatesAnd(lacksCalls), (*collector).readTranscripts},
-	{"recover/handed-answers", hasStatesAnd(lacksCalls), (*collector).readHanded},
-	{"pair/echoed-answers", hasStates, (*collector).markEchoed},
-	{"read/asked-calls", nil, (*collector).listAsked},
+var recoverRules = []ledger.Rule{
+	{ID: "pair/clocks", Needs: ledger.HasTools, Apply: settle.SetClocks},
+	{ID: "read/conversations", Needs: nil, Apply: (*ledger.Ledger).ReadConversations},
+	{ID: "recover/earlier-answers", Needs: ledger.AsksTwice, Apply: recovery.DropEarlierAnswers},
+	{ID: "recover/glued-results", Needs: ledger.ShowsGlued, Apply: recovery.SplitGlued},
+	{ID: "recover/followed-answers", Needs: ledger.AnyModel(ledger.IsFollowed), Apply: recovery.ReadFollowed},
+	{ID: "recover/overwritten-calls", Needs: ledger.AnyModel(ledger.IsHeld), Apply: recovery.RecoverHeld},
+	{ID: "read/order-of-models", Needs: nil, Apply: (*ledger.Ledger).SortModels},
+	{ID: "recover/broken-calls", Needs: ledger.AnyModel(recovery.IsBroken), Apply: recovery.RecoverBroken},
+	{ID: "read/resent-messages", Needs: nil, Apply: recovery.Align},
+	{ID: "read/turns", Needs: nil, Apply: recovery.ReadTurns},
+	{ID: "recover/responses", Needs: ledger.AnyModel(recovery.IsOpen), Apply: recovery.RecoverResponses},
+	{ID: "recover/between-requests", Needs: ledger.ShowsUnknownCalls, Apply: recovery.RecoverBetween},
+	{ID: "recover/before-first", Needs: ledger.FirstShowsAnswer, Apply: recovery.RecoverBefore},
+	{ID: "read/order-of-recovered", Needs: nil, Apply: (*ledger.Ledger).SortModels},
+	{ID: "recover/behind-last", Needs: ledger.EndsWithCalls, Apply: recovery.RecoverBehind},
+	{ID: "read/states", Needs: nil, Apply: recovery.SortStates},
+	{ID: "recover/transcripts", Needs: ledger.HasStatesAnd(ledger.LacksCalls), Apply: recovery.ReadTranscripts},
+	{ID: "recover/handed-answers", Needs: ledger.HasStatesAnd(ledger.LacksCalls), Apply: recovery.ReadHanded},
+	{ID: "pair/echoed-answers", Needs: ledger.HasStates, Apply: pairing.MarkEchoed},
+	{ID: "read/asked-calls", Needs: nil, Apply: (*ledger.Ledger).ListAsked},
 }
 
 // outcomeRules tell which response asked for which tool call, and what became of it.
-var outcomeRules = []ledgerRule{
-	{"pair/shown-results", anyModel(asksForTools), (*collector).findResults},
-	{"pair/results-behind", anyModel(isFollowed), (*collector).resultsBehind},
-	{"recover/loop-states", hasStatesAnd(isOpenLoop), (*collector).readLoops},
-	{"pair/calls", nil, (*collector).pair},
-	{"recover/loop-answers", anyModel(func(m *call) bool { return endOfCalls(m) > 0 }), (*collector).answerLoops},
-	{"settle/class-names", anyTool(isUnasked), (*collector).nameClasses},
-	{"pair/functions", hasFunctions, (*collector).pairFunctions},
-	{"pair/unnamed-calls", hasFunctions, (*collector).takeUnnamed},
-	{"pair/unasked-results", anyTool(isUnasked), (*collector).showUnasked},
-	{"pair/helper-functions", anyTool(isUnasked), (*collector).dropFunctions},
-	{"settle/second-reports", anyTool(isUnasked), (*collector).dropSecondReports},
-	{"pair/failures", anyTool(failedCall), (*collector).nameFailures},
-	{"pair/payloads", hasTools, (*collector).settlePayloads},
-	{"pair/reordered-results", anyModel(asksForTools), (*collector).tellShown},
-	{"pair/hand-offs", hasTools, func(c *collector) { c.handedOver = c.handoffs() }},
-	{"recover/unexecuted-calls", anyModel(isUnexecuted), (*collector).recoverCalls},
-	{"recover/delegations", hasAgents, (*collector).delegateRecovered},
-	{"pair/delegations", hasAgents, func(c *collector) { c.delegations(c.handedOver) }},
+var outcomeRules = []ledger.Rule{
+	{ID: "pair/shown-results", Needs: ledger.AnyModel(ledger.AsksForTools), Apply: pairing.FindResults},
+	{ID: "pair/results-behind", Needs: ledger.AnyModel(ledger.IsFollowed), Apply: recovery.ResultsBehind},
+	{ID: "recover/loop-states", Needs: ledger.HasStatesAnd(recovery.IsOpenLoop), Apply: recovery.ReadLoops},
+	{ID: "pair/calls", Needs: nil, Apply: pairing.Pair},
+	{ID: "recover/loop-answers", Needs: ledger.AnyModel(func(m *ledger.Call) bool { return recovery.EndOfCalls(m) > 0 }), Apply: recovery.AnswerLoops},
+	{ID: "settle/class-names", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: settle.NameClasses},
+	{ID: "pair/functions", Needs: ledger.HasFunctions, Apply: pairing.PairFunctions},
+	{ID: "pair/unnamed-calls", Needs: ledger.HasFunctions, Apply: pairing.TakeUnnamed},
+	{ID: "pair/unasked-results", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: pairing.ShowUnasked},
+	{ID: "pair/helper-functions", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: pairing.DropFunctions},
+	{ID: "settle/second-reports", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: settle.DropSecondReports},
+	{ID: "pair/failures", Needs: ledger.AnyTool(ledger.FailedCall), Apply: settle.NameFailures},
+	{ID: "pair/payloads", Needs: ledger.HasTools, Apply: pairing.SettlePayloads},
+	{ID: "pair/reordered-results", Needs: ledger.AnyModel(ledger.AsksForTools), Apply: pairing.TellShown},
+	{ID: "pair/hand-offs", Needs: ledger.HasTools, Apply: func(c *ledger.Ledger) { c.HandedOver = pairing.Handoffs(c) }},
+	{ID: "recover/unexecuted-calls", Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
+	{ID: "recover/delegations", Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
+	{ID: "pair/delegations", Needs: ledger.HasAgents, Apply: func(c *ledger.Ledger) { pairing.Delegations(c, c.HandedOver) }},
 }
 
 // settled gathers the calls of a run, one for each real one.
-func settled(f *fragment) *collector {
-	c := collect(f)
-	c.apply(settleRules)
+func settled(f *fragment.Fragment) *ledger.Ledger {
+	c := ledger.Collect(f)
+	c.Apply(settleRules)
 	return c
 }
 
 // converse reads the conversation of the run and says which response asked for which tool call.
-func (c *collector) converse() {
-	c.apply(recoverRules)
-	c.apply(outcomeRules)
+func converse(c *ledger.Ledger) {
+	c.Apply(recoverRules)
+	c.Apply(outcomeRules)
 }

@@ -1,0 +1,175 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
+)
+
+// part is a fragment as the joining stage sees it: what the rules ask of it, read in one walk over its spans.
+type part struct {
+	*fragment.Fragment
+	service  string           // the name of the service of its first span
+	earliest *spantree.Node   // its first span
+	end      uint64           // when the last of its spans ended, by the clock of its trace
+	turns    []*turn          // its model calls, in order of time
+	models   []*spantree.Node // all spans of model calls, also those that stand for a loop of calls, in order of time
+	tools    []*spantree.Node // its tool calls that no other one encloses, in order of time
+
+	place int       // among all parts, in order of time
+	above *part     // an earlier part of the same run; nil: this is the first
+	whys  []string  // what united the run, kept by its first part
+	asked *string   // see UserText
+	facts joinFacts // those that its spans tell
+}
+
+// turn is a model call in its conversation.
+type turn struct {
+	f       *part
+	n       *spantree.Node
+	service string
+	sent    []*chat.Message // without instructions
+	done    bool            // another call goes on with it
+}
+
+func newPart(f *fragment.Fragment) *part {
+	p := &part{Fragment: f, earliest: f.First()}
+	p.service = serviceName(p.earliest)
+	for _, h := range f.Heads {
+		p.read(h, false, false)
+	}
+	slices.SortFunc(p.turns, compareTurns)
+	slices.SortFunc(p.models, spantree.CompareNodes)
+	slices.SortFunc(p.tools, spantree.CompareNodes)
+	return p
+}
+
+// read takes a span and all below it. inCall and inTool say that a model call, or a tool call, encloses them.
+func (p *part) read(n *spantree.Node, inCall, inTool bool) {
+	p.end = max(p.end, n.End)
+	if n.Obs.Relay || n.Up != nil && n.Up.Obs.Relay {
+		p.facts |= relaysPosts
+	}
+	if n.Obs.InvocationID != "" {
+		p.facts |= namesRun
+	}
+	switch n.Obs.Class {
+	case genai.Model:
+		p.models = append(p.models, n)
+		if len(n.Kids) > 0 && len(n.Obs.Offered) > 0 {
+			p.facts |= offersTools
+		}
+		if !inCall && !spantree.IsWrapper(n) && spantree.SummedUp(n) == nil && !spantree.IsHollow(n) {
+			p.turns = append(p.turns, &turn{f: p, n: n, service: serviceName(n), sent: chat.AfterSystem(n.Request())})
+			inCall = true
+		}
+	case genai.Tool:
+		if !inTool {
+			p.tools = append(p.tools, n)
+		}
+		inTool = true
+	}
+	for _, k := range n.Kids {
+		p.read(k, inCall, inTool)
+	}
+}
+
+func compareTurns(a, b *turn) int { return spantree.CompareNodes(a.n, b.n) }
+
+func serviceName(n *spantree.Node) string { return textAt(n.Resource, "service.name") }
+
+// textAt is an attribute as text, "" where there is none.
+func textAt(m pcommon.Map, key string) string {
+	if v, ok := m.Get(key); ok {
+		return v.AsString()
+	}
+	return ""
+}
+
+// interval is when the part took place, by the clock that is assumed for its trace.
+func (p *part) interval() (start, end uint64) { return p.earliest.Start + p.Behind, p.end + p.Behind }
+
+// spans reports whether the part was going on while another one took place.
+func (p *part) spans(g *part) bool {
+	start, end := p.interval()
+	from, to := g.interval()
+	return start <= from && to <= end
+}
+
+// UserText is the text that the user said last, as the part's own span or its first model call holds it.
+func (p *part) userText() string {
+	if p.asked == nil {
+		text := p.Fragment.UserText()
+		p.asked = &text
+	}
+	return *p.asked
+}
+
+// question is what the part was asked: the text of the user, else what its own span was started with, which may be no
+// message.
+func (p *part) question() string {
+	if text := p.userText(); text != "" || p.Root == nil {
+		return text
+	}
+	return chat.Given(p.Root.Obs.InputData)
+}
+
+// says returns the first value that the part's own span, what stands above it, or a call gives.
+func (p *part) says(get func(*genai.Observation) string) (value string) {
+	look := func(n *spantree.Node) bool {
+		if value == "" {
+			value = get(n.Obs)
+		}
+		return value == ""
+	}
+	if p.Root != nil {
+		look(p.Root)
+	}
+	for _, list := range [][]*spantree.Node{p.Entry, p.Heads} {
+		for _, n := range list {
+			spantree.Walk(n, look)
+		}
+	}
+	return value
+}
+
+// longest is the longest request of the part.
+func (p *part) longest() (sent []*chat.Message) {
+	for _, t := range p.turns {
+		if len(t.sent) > len(sent) {
+			sent = t.sent
+		}
+	}
+	return sent
+}
+
+// NoCalls reports a part with neither a model call nor a tool call.
+func (p *part) noCalls() bool { return len(p.turns)+len(p.tools) == 0 }
+
+// onlyModelCalls reports model calls without the span of an agent around them or a tool call beside them.
+func (p *part) onlyModelCalls() bool { return !p.OwnRun() && len(p.tools) == 0 && len(p.turns) > 0 }
+
+// beside reports parts that name the same parent, which never came.
+func (p *part) beside(g *part) bool {
+	a, b := p.Heads[0], g.Heads[0]
+	return a.Missing && b.Missing && !a.Adopted && !b.Adopted && a.Parent == b.Parent
+}
+
+// onlyModelCall reports one model call without a tool call beside it.
+func (p *part) onlyModelCall() bool { return len(p.turns) == 1 && len(p.tools) == 0 }
+
+// overlaps reports spans that have a moment in common.
+func overlaps(n *spantree.Node, m *spantree.Node) bool { return n.Start <= m.End && m.Start <= n.End }
+
+// liesIn reports that a span lies in the time of another one, give or take the slack of clocks.
+func liesIn(n *spantree.Node, m *spantree.Node, slack uint64) bool {
+	return m.Start <= n.Start+slack && n.End <= m.End+slack
+}

@@ -1,0 +1,205 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
+)
+
+// stitcher decides which parts are one run. Rules propose; nothing else unites parts. No union is taken back.
+type stitcher struct {
+	all   []*part // in order of time
+	facts joinFacts
+	rule  string // the id of the rule whose proposals come
+
+	calls *askings           // see asked
+	ends  map[string][]*turn // by trace, see ended
+	lost  map[string][]*turn // by the text of their answer, see handedTo
+
+	hearings map[string][]hearing // see told
+
+	decided func(decision) // nil: nobody asks
+}
+
+// decision says what became of a proposal.
+type decision struct {
+	rule    string
+	part    *part
+	run     *part   // the first part of the run that it belongs to; nil: none of these
+	why     string  // what says so, or why none was taken
+	refused []*part // the runs that were not taken
+}
+
+// Why a run was refused.
+const (
+	severalFit     = "several runs fit"
+	severalClaim   = "several parts fit"
+	serviceDiffers = "another service"
+	sharesTrace    = "the same trace"
+	othersTalk     = "another conversation"
+)
+
+func (s *stitcher) refuse(f *part, why string, runs ...*part) (taken bool) {
+	if s.decided != nil {
+		s.decided(decision{rule: s.rule, part: f, why: why, refused: slices.Clone(runs)})
+	}
+	return false
+}
+
+// propose says that a part belongs to one of some runs, each named by any of its parts. It is taken where these are one
+// run: of several that fit equally well, none is known to be the one.
+func (s *stitcher) propose(f *part, why string, runs ...*part) (taken bool) {
+	first, later := s.sole(f, runs...), s.find(f)
+	if first == nil {
+		return false
+	}
+	if first != later {
+		if later.place < first.place {
+			first, later = later, first
+		}
+		later.above = first
+		first.whys = append(append(first.whys, later.whys...), why)
+		if s.decided != nil {
+			s.decided(decision{rule: s.rule, part: f, run: first, why: why})
+		}
+	}
+	return true
+}
+
+// sole is the first part of the run that some parts belong to, nil where these are of several runs.
+func (s *stitcher) sole(f *part, runs ...*part) *part {
+	if len(runs) == 0 {
+		return nil
+	}
+	run := s.find(runs[0])
+	for _, g := range runs[1:] {
+		if s.find(g) != run {
+			s.refuse(f, severalFit, runs...)
+			return nil
+		}
+	}
+	return run
+}
+
+// claim says that a part belongs to a run, where one part alone can be what fits: a second report of a call, say.
+type claim[T comparable] struct {
+	part, run *part
+	of        T
+}
+
+// proposeClaims proposes what is claimed once, and returns that.
+func proposeClaims[T comparable](s *stitcher, why string, claims []claim[T]) (taken []claim[T]) {
+	times := map[T]int{}
+	for _, c := range claims {
+		times[c.of]++
+	}
+	for _, c := range claims {
+		if times[c.of] > 1 {
+			s.refuse(c.part, severalClaim, c.run)
+		} else if s.propose(c.part, why, c.run) {
+			taken = append(taken, c)
+		}
+	}
+	return taken
+}
+
+// find returns the first part of the run to which a part belongs.
+func (s *stitcher) find(f *part) *part {
+	for f.above != nil {
+		f = f.above
+	}
+	return f
+}
+
+// joined reports a part that is one of several of a run already.
+func (s *stitcher) joined(f *part) bool { return f.above != nil || len(f.whys) > 0 }
+
+// runs are the runs as far as they are known, and the parts of each, in order of time.
+func (s *stitcher) runs() (runs [][]*part) {
+	at := make([]int, len(s.all))
+	for _, f := range s.all {
+		first := s.find(f)
+		if first == f {
+			at[f.place] = len(runs)
+			runs = append(runs, nil)
+		}
+		i := at[first.place]
+		runs[i] = append(runs[i], f)
+	}
+	return runs
+}
+
+// turns are the model calls of all parts.
+func (s *stitcher) turns() iter.Seq[*turn] {
+	return func(yield func(*turn) bool) {
+		for _, f := range s.all {
+			for _, t := range f.turns {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// turnsOf are the model calls of the parts of a run, in an order.
+func turnsOf(run []*part, order func(a, b *turn) int) (turns []*turn) {
+	for _, f := range run {
+		turns = append(turns, f.turns...)
+	}
+	slices.SortStableFunc(turns, order)
+	return turns
+}
+
+// sameService reports that two parts may be of one run by their services.
+func (s *stitcher) sameService(run, f *part) bool {
+	return run.service == f.service || s.refuse(f, serviceDiffers, run)
+}
+
+// otherTrace reports that two parts may be of one run where the parts of a trace hang together already.
+func (s *stitcher) otherTrace(run, f *part) bool {
+	return !sameTrace(run, f) || s.refuse(f, sharesTrace, run)
+}
+
+// oneConversation reports that two spans may be of one run by the ids of their conversations.
+func (s *stitcher) oneConversation(run *part, a *spantree.Node, f *part, b *spantree.Node) bool {
+	x, y := a.Obs.ConversationID, b.Obs.ConversationID
+	return x == "" || y == "" || x == y || s.refuse(f, othersTalk, run)
+}
+
+func sameTrace(a, b *part) bool {
+	return slices.ContainsFunc(a.Traces, func(t string) bool { return slices.Contains(b.Traces, t) })
+}
+
+// atMost is a list without what is beyond a bound.
+func atMost[T any](list []T, n int) []T { return list[:min(len(list), n)] }
+
+// Lists collects values by a key, and keeps the keys in the order in which they came.
+type Lists[K comparable, V any] struct {
+	keys []K
+	of   map[K][]V
+}
+
+func (l *Lists[K, V]) Add(key K, value V) {
+	if l.of == nil {
+		l.of = map[K][]V{}
+	}
+	if _, known := l.of[key]; !known {
+		l.keys = append(l.keys, key)
+	}
+	l.of[key] = append(l.of[key], value)
+}
+
+func (l *Lists[K, V]) InOrder() iter.Seq2[K, []V] {
+	return func(yield func(K, []V) bool) {
+		for _, k := range l.keys {
+			if !yield(k, l.of[k]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,235 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spantree
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/reading/spandigest"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// mergeRule makes one of several spans that report the same. It notes in standsFor which span speaks for one that is
+// gone, or for a parent that never came.
+type mergeRule struct {
+	id    string
+	merge func(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node
+}
+
+var mergeRules = []mergeRule{
+	{"read/twins", dropTwins},
+	{"read/event-spans", joinEvents},
+}
+
+// Load reads the items of one trace. Items under one span id become one node. Log records join the span they speak of;
+// calls and runs that exist in log records only become nodes of their own. unassigned counts the records that speak of
+// nothing.
+func Load(set *evidence.Set) (nodes []*Node, unassigned int) {
+	nodes, logs := nodesOf(set)
+	standsFor := map[pcommon.SpanID]pcommon.SpanID{}
+	for _, rule := range mergeRules {
+		nodes = rule.merge(nodes, standsFor)
+	}
+	redirect(logs, standsFor)
+	slices.SortFunc(nodes, CompareNodes)
+	sources := make([]*genai.Source, len(nodes))
+	for i, n := range nodes {
+		sources[i] = n.Source
+	}
+	markCuts(nodes, logs)
+	alone, rest := genai.Arrange(sources, logs)
+	for _, s := range alone {
+		nodes = append(nodes, &Node{ID: s.Span.SpanID(), Source: s})
+	}
+	made, lists := chat.NewMessages(), &decode.Lists{}
+	for _, n := range nodes {
+		n.Made = made
+		n.Source.Lists = lists
+		n.read()
+		n.Parent = cmp.Or(standsFor[n.Parent], n.Parent)
+	}
+	slices.SortFunc(nodes, CompareNodes)
+	return nodes, len(rest)
+}
+
+// nodesOf makes a node of the items of each span. A span without an id is malformed, but still a call that took place.
+func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
+	groups := map[pcommon.SpanID][]evidence.Item{}
+	for _, item := range set.Items() {
+		if item.Scope.Scope().Name() == genai.LogScope {
+			logs = append(logs, sourceOf(item, item.Span))
+			continue
+		}
+		id := item.Span.SpanID()
+		if id.IsEmpty() {
+			d := item.Digest()
+			copy(id[:], d[:])
+		}
+		groups[id] = append(groups[id], item)
+	}
+	for id, items := range groups {
+		slices.SortFunc(items, comparePayloads)
+		nodes = append(nodes, newNode(id, items))
+	}
+	return nodes, logs
+}
+
+// redirect makes the log records of spans that are gone speak of those that speak for them.
+func redirect(logs []*genai.Source, standsFor map[pcommon.SpanID]pcommon.SpanID) {
+	for _, l := range logs {
+		if id, gone := standsFor[l.Span.ParentSpanID()]; gone {
+			record := ptrace.NewSpan()
+			l.Span.CopyTo(record)
+			record.SetParentSpanID(id)
+			l.Span = record
+		}
+	}
+}
+
+// markCuts marks the texts that a limit of a program cut.
+func markCuts(nodes []*Node, logs []*genai.Source) {
+	var all []*genai.Source
+	for _, n := range nodes {
+		all = append(append(all, n.Source), n.sources...)
+	}
+	all = append(all, logs...)
+	var limits genai.Limits
+	for _, s := range all {
+		limits.Add(s)
+	}
+	for _, s := range all {
+		limits.Mark(s)
+	}
+}
+
+func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {
+	scope := item.Scope.Scope()
+	return &genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: scope.Name(), ScopeVersion: scope.Version(), Span: span}
+}
+
+// comparePayloads puts the most telling of several payloads under one id first: the one that ended later, then the one
+// with more attributes, then by digest. SettlePayloads decides later on the arguments and results of a tool call.
+func comparePayloads(a, b evidence.Item) int {
+	if c := cmp.Or(cmp.Compare(b.Span.EndTimestamp(), a.Span.EndTimestamp()), cmp.Compare(b.Span.Attributes().Len(), a.Span.Attributes().Len())); c != 0 {
+		return c
+	}
+	x, y := a.Digest(), b.Digest()
+	return bytes.Compare(x[:], y[:])
+}
+
+// newNode makes one node of the payloads that came under one id. The first speaks, the others add what it lacks.
+func newNode(id pcommon.SpanID, items []evidence.Item) *Node {
+	first := items[0]
+	span := first.Span
+	if len(items) > 1 {
+		span = ptrace.NewSpan()
+		first.Span.CopyTo(span)
+		for _, other := range items[1:] {
+			addAttributes(span, other.Span)
+			spandigest.AddMissing(span, other.Span)
+		}
+	}
+	n := &Node{
+		ID:        id,
+		Start:     uint64(span.StartTimestamp()),
+		End:       uint64(span.EndTimestamp()),
+		item:      first,
+		Source:    sourceOf(first, span),
+		Spans:     len(items),
+		conflicts: conflictsOf(items),
+	}
+	if n.conflicts > 0 {
+		for _, item := range items {
+			n.sources = append(n.sources, sourceOf(item, item.Span))
+		}
+	}
+	return n
+}
+
+// addAttributes gives a span the attributes of another one that it lacks.
+func addAttributes(span, other ptrace.Span) {
+	for k, v := range other.Attributes().All() {
+		if _, there := span.Attributes().Get(k); !there {
+			v.CopyTo(span.Attributes().PutEmpty(k))
+		}
+	}
+}
+
+// conflictsOf counts the payloads under one id that disagree with those before them. Payloads that differ only in that
+// one holds the content to which another refers do not: that is how content that was fetched later comes in.
+func conflictsOf(items []evidence.Item) int {
+	if len(items) == 1 {
+		return 0
+	}
+	type contents map[string]pcommon.Value
+	payloads := map[evidence.Digest]contents{}
+	conflicts := -1 // the first is none
+	for _, item := range items {
+		attributes, fetched := item.Span.Attributes(), contents{}
+		for _, name := range dialect.Referable {
+			if v, there := attributes.Get(name); there && dialect.Reference(attributes, name) != "" {
+				fetched[name] = v
+			}
+		}
+		digest := item.DigestWithout(slices.Collect(maps.Keys(fetched)))
+		known, disagrees := payloads[digest], payloads[digest] == nil
+		if disagrees {
+			payloads[digest] = fetched
+		}
+		for name, v := range fetched {
+			if other, there := known[name]; there {
+				disagrees = disagrees || !v.Equal(other)
+			} else if known != nil {
+				known[name] = v
+			}
+		}
+		if disagrees {
+			conflicts++
+		}
+	}
+	return conflicts
+}
+
+// read takes what the span and its log records say.
+func (n *Node) read() {
+	s := n.Source
+	span := s.Span
+	n.Span, n.Resource, n.Scope = span, s.Resource, ScopeKey{s.ScopeName, s.ScopeVersion}
+	n.Parent = span.ParentSpanID()
+	n.Start, n.End = uint64(span.StartTimestamp()), uint64(span.EndTimestamp())
+	n.Logs = len(s.Logs)
+	o := genai.Read(s)
+	n.Rooted = genai.Rooted(s) // of the source as Read leaves it
+	if o.Class == genai.Tool {
+		for _, source := range n.sources {
+			n.Payloads = append(n.Payloads, Payload{genai.Read(source), uint64(source.Span.EndTimestamp())})
+		}
+	}
+	if n.conflicts > 0 {
+		o.AddNote(tape.CodeConflictingSpan, "", fmt.Sprintf("span %s came with %d different payloads", n.SpanID(), n.conflicts+1))
+	}
+	if n.twins > 0 {
+		o.AddNote(tape.CodeDuplicateReport, "", "several spans report this call")
+	}
+	if span.SpanID().IsEmpty() {
+		o.AddNote(tape.CodeInvalidItem, "", "a span has no id")
+	}
+	if n.End < n.Start && n.End != 0 {
+		o.AddNote(tape.CodeInvalidItem, "", fmt.Sprintf("span %s ends before it starts", n.SpanID()))
+	}
+	n.End = max(n.End, n.Start)
+	n.Obs = o
+}

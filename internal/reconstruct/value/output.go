@@ -1,0 +1,156 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package value
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// outputFacts is what the resolvers of the answer and of the status share.
+type outputFacts struct {
+	*Builder
+	root   *spantree.Node     // the run span that ended last; nil: there is none
+	run    *genai.Observation // what it says
+	own    []genai.Part       // of its last message, where that is an answer
+	told   string             // the text of these
+	last   *ledger.Call       // the model call that ended the run; nil: there is none
+	said   string             // the text of its answer
+	final  bool               // it answered and asks for no tool
+	whole  bool               // it is final, and nothing of the answer is damaged
+	failed bool               // it failed, and no answer of it is known
+	out    claim              // the text of the output, once it is decided
+}
+
+func (b *Builder) outputFacts() *outputFacts {
+	o := &outputFacts{Builder: b, root: b.Fragment.Ending(), last: b.lastModel()}
+	o.run, o.own, o.told = spantree.Observed(o.root), spantree.OwnAnswer(o.root).Parts, toldBy(o.root)
+	if o.last == nil {
+		return o
+	}
+	o.final = ledger.FinalAnswer(o.last)
+	if o.last.Response == nil {
+		o.failed = o.last.Obs.Failed || o.last.Obs.StatusError
+		return o
+	}
+	o.said = chat.TextOf(o.last.Response)
+	o.whole = o.final && chat.Damage(o.last.Response.Parts) == ""
+	return o
+}
+
+// outputText decides what the run answered.
+var outputText = []resolver[*outputFacts]{
+	ownAnswerCut,
+	inTurn(lastWords),
+	lastAnswerCut,
+	labelAnswer,
+	asRecovered((*outputFacts).answeredAround),
+	takenBack(saidBeforeFailure),
+	takenBack(errorOfLastCall),
+	takenBack(threwInstead),
+}
+
+// outputElse decides what a text is worth once the status is known, or says why there is none.
+var outputElse = []resolver[*outputFacts]{
+	unmaskedAnswer,
+	noAnswer,
+}
+
+// Finish settles what the run answered and how it ended.
+func (b *Builder) Finish() {
+	r, to := &b.Tape.Run, &b.Tape.Output
+	to.Provenance = tape.Provenance{}
+	o := b.outputFacts()
+	o.out = resolve(o, outputText, claim{})
+	b.settle(o.out, to.Provenance, "output.text")
+	if o.out.message != nil {
+		to.Message = b.pool(o.out.message)
+	}
+	ended, failed := o.ended()
+	r.Status, to.Status = ended.status, string(ended.status)
+	if ended.code != "" {
+		b.Finding(ended.code, 0, ended.field, ended.why)
+	}
+	if r.Status == tape.StatusError {
+		r.Error = o.runError(failed)
+		to.Error = r.Error
+	}
+	if o.last == nil && !slices.ContainsFunc(b.Tape.Events, isToolCall) {
+		b.Finding(tape.CodeContentAbsent, 0, "events", "no record holds a call of a model or a tool: what the run did before it ended is not known")
+	}
+	if o.root == nil {
+		b.Finding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
+	}
+	to.Text = b.settle(resolve(o, outputElse, claim{text: o.out.text}), to.Provenance, "output.text")
+}
+
+// ownAnswerCut is a run span that recorded the beginning of the answer, where the model's own record is no better.
+func ownAnswerCut(o *outputFacts, was claim) claim {
+	if chat.Damage(o.own) != tape.Truncated || o.whole {
+		return was
+	}
+	return claim{settled: true, code: tape.CodeTruncated, detail: "the answer of the run was recorded cut"}
+}
+
+// lastAnswerCut withdraws an answer that the model call recorded cut and the run span not at all, or not whole.
+//
+// Needs: a text that only the last model call holds.
+// Refuses: an answer that the run span tells whole.
+// Seen in: ADK for Go before 1.0, which keeps the first chunk of a stream.
+func lastAnswerCut(o *outputFacts, was claim) claim {
+	if was.message == nil || o.last.Obs.ResponseLabel != tape.Truncated || o.told != "" && chat.Damage(o.own) == "" {
+		return was
+	}
+	return claim{settled: true, code: tape.CodeTruncated, detail: "the last answer was recorded cut"}
+}
+
+// labelAnswer labels what follows from other records: an answer recovered from a later request, and all that the models
+// of an agent said where its caller is handed all of it.
+func labelAnswer(o *outputFacts, was claim) claim {
+	recovered := o.run.HandsAll
+	if was.message != nil {
+		recovered = o.last.Obs.ResponseLabel == tape.Recovered
+	}
+	if was.text != "" && recovered {
+		was.label = tape.Recovered
+	}
+	return was
+}
+
+// errorOfLastCall reports an answer that is the error of the model call with which the loop ended: frameworks return
+// it in place of raising it.
+func errorOfLastCall(o *outputFacts, was claim) bool {
+	return o.failed && o.last.Obs.Error != nil && chat.SameWords(was.text, o.last.Obs.Error.Message)
+}
+
+func unmaskedAnswer(o *outputFacts, was claim) claim {
+	if was = unmasked(o, was); was.code != "" {
+		was.settled = true
+	}
+	return was
+}
+
+// noAnswer says why there is none. A run that failed needs none.
+func noAnswer(o *outputFacts, was claim) claim {
+	switch {
+	case was.text != "" || o.Tape.Run.Status == tape.StatusError:
+		return was
+	case o.said == "" && o.last != nil && o.last.Response != nil && chat.HasToolCall(o.last.Response):
+		was.detail = "the last response asks for tools and holds no text"
+	default:
+		was.detail = "no record holds the final answer"
+	}
+	was.label, was.code = tape.Missing, tape.CodeContentAbsent
+	return was
+}
+
+// toldBy is the text of what a span recorded as the answer of its agent.
+func toldBy(n *spantree.Node) string {
+	return chat.TextOf(&chat.Message{Parts: spantree.OwnAnswer(n).Parts})
+}
