@@ -11,7 +11,7 @@ import (
 )
 
 func TestPublishedSchemaIsCurrent(t *testing.T) {
-	golden(t, "../docs/schema/agent-tape-1.0.schema.json", string(JSONSchema()))
+	golden(t, "../docs/schema/agent-tape-1.1.schema.json", string(JSONSchema()))
 }
 
 func TestFindingsDocumentIsCurrent(t *testing.T) {

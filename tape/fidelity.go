@@ -26,7 +26,9 @@ type Fidelity struct {
 	Replayable Replayable
 	Proof      Proof
 	Findings   []Finding
-	Unknown    Unknown
+	// Rules are the ids of the rules of reconstruction that changed something of the run, sorted. Since schema 1.1.
+	Rules   []string
+	Unknown Unknown
 }
 
 // Replayable says which parts of the run can be served from the tape.

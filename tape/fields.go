@@ -164,6 +164,7 @@ var fidelityRecord = bind.New("fidelity", func(f *Fidelity) *[]exactjson.Member 
 	bind.Of("replayable", func(f *Fidelity) *Replayable { return &f.Replayable }, replayableRecord.Codec()).Always(),
 	bind.Of("proof", func(f *Fidelity) *Proof { return &f.Proof }, proofRecord.Codec()).Always(),
 	bind.Of("findings", func(f *Fidelity) *[]Finding { return &f.Findings }, bind.List(findingRecord.Codec())).Always(),
+	bind.Of("rules", func(f *Fidelity) *[]string { return &f.Rules }, texts),
 )
 
 var replayableRecord = bind.New("replayable", func(r *Replayable) *[]exactjson.Member { return members(&r.Unknown) },

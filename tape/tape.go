@@ -15,7 +15,7 @@ import (
 // Kind and SchemaVersion are the first two fields of every tape. A reader accepts every MINOR of its MAJOR.
 const (
 	Kind          = "agent-tape"
-	SchemaVersion = "1.0"
+	SchemaVersion = "1.1"
 )
 
 // Tape is one agent run. Fields that the telemetry does not hold are absent (zero).

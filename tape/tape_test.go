@@ -187,11 +187,11 @@ func TestReadRejectsOtherDocumentsAndMajors(t *testing.T) {
 	}
 	for _, version := range []string{"2.0", "0.9", "1", "1.x", "", "11.0"} {
 		var wrong *VersionError
-		if _, err := Read([]byte(swap(`"schema_version":"1.0"`, `"schema_version":"`+version+`"`))); !errors.As(err, &wrong) || wrong.Got != version {
+		if _, err := Read([]byte(swap(`"schema_version":"1.1"`, `"schema_version":"`+version+`"`))); !errors.As(err, &wrong) || wrong.Got != version {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}
-	later, err := Read([]byte(swap(`"schema_version":"1.0"`, `"schema_version":"1.7"`)))
+	later, err := Read([]byte(swap(`"schema_version":"1.1"`, `"schema_version":"1.7"`)))
 	if err != nil || later.SchemaVersion != "1.7" || !strings.Contains(string(later.AppendJSON(nil)), `"1.7"`) {
 		t.Errorf("a later MINOR: %v", err)
 	}

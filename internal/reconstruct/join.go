@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
-	"github.com/tapedeck/tapedeck/internal/reconstruct/value"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -28,20 +28,20 @@ type Root struct{ TraceID, SpanID string }
 func Join(traces []evidence.Trace, opts Options) []Joined {
 	var all []*fragment.Fragment
 	var described []*fragment.Description
+	run := &rule.Run{Choice: opts.Choice}
 	for _, t := range traces {
-		frags, apart, agents, _, _ := fragments(t)
+		frags, apart, agents, _, _ := fragments(run, t)
 		all = append(append(all, frags...), apart...)
 		described = append(described, agents...)
 	}
 	var out []Joined
 	index := fragment.NewDescribed(described)
-	for _, f := range join.Stitch(all) {
+	for _, f := range join.Stitch(run, all) {
 		f.Describe(index)
 		if len(f.Traces) < 2 || !f.IsRun() {
 			continue
 		}
-		b := &value.Builder{Fragment: f, Calls: settled(f)}
-		j := Joined{Tape: build(b, opts), Traces: f.Traces}
+		j := Joined{Tape: build(run, f, opts), Traces: f.Traces}
 		for _, part := range f.Pieces() {
 			j.Roots = append(j.Roots, Root{part.Traces[0], part.RootID()})
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/place"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/value"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/write"
@@ -31,6 +32,10 @@ type Options struct {
 	Redaction tape.Redaction
 	// Replay says what tells replays from production; nil is segregation.Default.
 	Replay *segregation.Rules
+	// Choice says which rules are applied, for tests, and whether decisions are remembered.
+	Choice rule.Choice
+	// Explained is told how each tape came about, if Choice.Explain is set.
+	Explained func(Explanation)
 }
 
 func (o Options) replay() *segregation.Rules {
@@ -44,7 +49,8 @@ func (o Options) replay() *segregation.Rules {
 // known here. A trace without model calls, tool calls or user input holds no run, nor one of which nothing but the step that handed on the user's message came;
 // reason then says why.
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
-	frags, _, described, unassigned, reason := fragments(t)
+	run := &rule.Run{Choice: opts.Choice}
+	frags, _, described, unassigned, reason := fragments(run, t)
 	index := fragment.NewDescribed(described)
 	for _, f := range frags {
 		f.Describe(index)
@@ -52,8 +58,7 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 			reason = "the body of a node of a graph, whose run lies in other traces"
 			continue
 		}
-		b := &value.Builder{Fragment: f, Calls: settled(f)}
-		tapes = append(tapes, build(b, opts))
+		tapes = append(tapes, build(run, f, opts))
 	}
 	if unassigned > 0 && len(tapes) > 0 {
 		sayUnassigned(tapes[0], unassigned)
@@ -65,23 +70,23 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 }
 
 // fragments finds the runs of one trace, and what it tells of agents apart from them. apart are messages on their way, and agents that did nothing but send them.
-func fragments(t evidence.Trace) (frags, apart []*fragment.Fragment, described []*fragment.Description, unassigned int, reason string) {
-	nodes, unassigned := spantree.Load(t.Set)
+func fragments(run *rule.Run, t evidence.Trace) (frags, apart []*fragment.Fragment, described []*fragment.Description, unassigned int, reason string) {
+	nodes, unassigned := spantree.Load(run, t.Set)
 	if len(nodes) == 0 {
 		return nil, nil, nil, unassigned, "no spans of an agent run"
 	}
 	spantree.ForgiveBorrowed(nodes)
 	names := map[string]bool{}
 	seen, handed := fragment.RedactionsOf(t.Set), false
-	for _, f := range join.Stitch(divide.Divide(place.Link(nodes), t.TraceID)) {
-		run := f.IsRun()
+	for _, f := range join.Stitch(run, divide.Divide(place.Link(run, nodes), t.TraceID)) {
+		isRun := f.IsRun()
 		handed = handed || f.HandsOn()
-		if !run && !f.Relays() {
+		if !isRun && !f.Relays() {
 			continue
 		}
 		f.Seen = seen
 		f.Cut = t.Cut
-		if !run {
+		if !isRun {
 			apart = append(apart, f)
 		} else {
 			f.Own = f.Own || names[f.RootID()]
@@ -106,7 +111,10 @@ func sayUnassigned(t *tape.Tape, n int) {
 	t.Fidelity.SortFindings()
 }
 
-func build(b *value.Builder, opts Options) *tape.Tape {
+// build decides the calls and values of a run and writes its tape. Rules of the stages before have been remembered by run.
+func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
+	own := &rule.Run{Choice: opts.Choice}
+	b := &value.Builder{Fragment: f, Calls: settled(f, own)}
 	converse(b.Calls)
 	b.Ordered = write.Order(b.Calls)
 	b.OpenEnvelopes()
@@ -135,8 +143,12 @@ func build(b *value.Builder, opts Options) *tape.Tape {
 	if b.Fragment.Cut != "" {
 		b.Finding(tape.CodeEvidenceCut, 0, "", b.Fragment.Cut)
 	}
+	b.Tape.Fidelity.Rules = rulesOf(run, own, f, nodes)
 	oracle.Assess(b.Tape)
 	b.Tape.Fidelity.SortFindings()
+	if opts.Explained != nil {
+		opts.Explained(explain(b, run, own, nodes))
+	}
 	return b.Tape
 }
 

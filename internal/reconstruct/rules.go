@@ -8,17 +8,18 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/pairing"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/recovery"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/settle"
 )
 
 // settleRules leave one call for each real one.
-var settleRules = []ledger.Rule{
+var settleRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger.Claims, Rules: []rule.Rule[*ledger.Ledger]{
 	{ID: "recover/states", Needs: ledger.NoCalls, Apply: recovery.RecoverFromStates},
 	{ID: "recover/states-around-tools", Needs: ledger.NoModels, Apply: recovery.RecoverAroundTools},
 	{ID: "recover/posted-messages", Needs: ledger.NoModels, Apply: func(c *ledger.Ledger) { recovery.RecoverPosted(c, c.Run) }},
 	{ID: "recover/workflow-steps", Needs: ledger.NoCalls, Apply: func(c *ledger.Ledger) { recovery.RecoverStepped(c, c.Run) }},
 	{ID: "recover/run-span", Needs: ledger.NoCalls, Apply: recovery.RecoverUnreported},
-	{ID: "read/order-of-calls", Needs: nil, Apply: (*ledger.Ledger).SortCalls},
+	{ID: "read/order-of-calls", Straight: true, Apply: (*ledger.Ledger).SortCalls},
 	{ID: "settle/equal-responses", Needs: ledger.EqualResponseIDs, Apply: settle.DropEqualResponses},
 	{ID: "settle/told-elsewhere", Needs: ledger.AnyCall(ledger.TellsElsewhere), Apply: settle.DropToldElsewhere},
 	{ID: "settle/clients", Needs: ledger.AnyModel(settle.IsClient), Apply: settle.DropClients},
@@ -29,38 +30,38 @@ var settleRules = []ledger.Rule{
 	{ID: "settle/echoes", Needs: ledger.AnyTool(settle.NamesClass), Apply: settle.DropEchoes},
 	{ID: "settle/waits", Needs: ledger.EqualCallIDs, Apply: settle.DropWaits},
 	{ID: "recover/thrown", Needs: ledger.FailedRun, Apply: recovery.RecoverThrown},
-}
+}}
 
 // recoverRules read the conversation, and find in it what no span holds.
-var recoverRules = []ledger.Rule{
+var recoverRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger.Claims, Rules: []rule.Rule[*ledger.Ledger]{
 	{ID: "pair/clocks", Needs: ledger.HasTools, Apply: settle.SetClocks},
-	{ID: "read/conversations", Needs: nil, Apply: (*ledger.Ledger).ReadConversations},
+	{ID: "read/conversations", Straight: true, Apply: (*ledger.Ledger).ReadConversations},
 	{ID: "recover/earlier-answers", Needs: ledger.AsksTwice, Apply: recovery.DropEarlierAnswers},
 	{ID: "recover/glued-results", Needs: ledger.ShowsGlued, Apply: recovery.SplitGlued},
 	{ID: "recover/followed-answers", Needs: ledger.AnyModel(ledger.IsFollowed), Apply: recovery.ReadFollowed},
 	{ID: "recover/overwritten-calls", Needs: ledger.AnyModel(ledger.IsHeld), Apply: recovery.RecoverHeld},
-	{ID: "read/order-of-models", Needs: nil, Apply: (*ledger.Ledger).SortModels},
+	{ID: "read/order-of-models", Straight: true, Apply: (*ledger.Ledger).SortModels},
 	{ID: "recover/broken-calls", Needs: ledger.AnyModel(recovery.IsBroken), Apply: recovery.RecoverBroken},
-	{ID: "read/resent-messages", Needs: nil, Apply: recovery.Align},
-	{ID: "read/turns", Needs: nil, Apply: recovery.ReadTurns},
+	{ID: "read/resent-messages", Straight: true, Apply: recovery.Align},
+	{ID: "read/turns", Straight: true, Apply: recovery.ReadTurns},
 	{ID: "recover/responses", Needs: ledger.AnyModel(recovery.IsOpen), Apply: recovery.RecoverResponses},
 	{ID: "recover/between-requests", Needs: ledger.ShowsUnknownCalls, Apply: recovery.RecoverBetween},
 	{ID: "recover/before-first", Needs: ledger.FirstShowsAnswer, Apply: recovery.RecoverBefore},
-	{ID: "read/order-of-recovered", Needs: nil, Apply: (*ledger.Ledger).SortModels},
+	{ID: "read/order-of-recovered", Straight: true, Apply: (*ledger.Ledger).SortModels},
 	{ID: "recover/behind-last", Needs: ledger.EndsWithCalls, Apply: recovery.RecoverBehind},
-	{ID: "read/states", Needs: nil, Apply: recovery.SortStates},
+	{ID: "read/states", Straight: true, Apply: recovery.SortStates},
 	{ID: "recover/transcripts", Needs: ledger.HasStatesAnd(ledger.LacksCalls), Apply: recovery.ReadTranscripts},
 	{ID: "recover/handed-answers", Needs: ledger.HasStatesAnd(ledger.LacksCalls), Apply: recovery.ReadHanded},
 	{ID: "pair/echoed-answers", Needs: ledger.HasStates, Apply: pairing.MarkEchoed},
-	{ID: "read/asked-calls", Needs: nil, Apply: (*ledger.Ledger).ListAsked},
-}
+	{ID: "read/asked-calls", Straight: true, Apply: (*ledger.Ledger).ListAsked},
+}}
 
 // outcomeRules tell which response asked for which tool call, and what became of it.
-var outcomeRules = []ledger.Rule{
-	{ID: "pair/shown-results", Needs: ledger.AnyModel(ledger.AsksForTools), Apply: pairing.FindResults},
+var outcomeRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger.Claims, Rules: []rule.Rule[*ledger.Ledger]{
+	{ID: "pair/shown-results", Straight: true, Needs: ledger.AnyModel(ledger.AsksForTools), Apply: pairing.FindResults},
 	{ID: "pair/results-behind", Needs: ledger.AnyModel(ledger.IsFollowed), Apply: recovery.ResultsBehind},
 	{ID: "recover/loop-states", Needs: ledger.HasStatesAnd(recovery.IsOpenLoop), Apply: recovery.ReadLoops},
-	{ID: "pair/calls", Needs: nil, Apply: pairing.Pair},
+	{ID: "pair/calls", Straight: true, Apply: pairing.Pair},
 	{ID: "recover/loop-answers", Needs: ledger.AnyModel(func(m *ledger.Call) bool { return recovery.EndOfCalls(m) > 0 }), Apply: recovery.AnswerLoops},
 	{ID: "settle/class-names", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: settle.NameClasses},
 	{ID: "pair/functions", Needs: ledger.HasFunctions, Apply: pairing.PairFunctions},
@@ -75,17 +76,18 @@ var outcomeRules = []ledger.Rule{
 	{ID: "recover/unexecuted-calls", Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
 	{ID: "recover/delegations", Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
 	{ID: "pair/delegations", Needs: ledger.HasAgents, Apply: func(c *ledger.Ledger) { pairing.Delegations(c, c.HandedOver) }},
-}
+}}
 
 // settled gathers the calls of a run, one for each real one.
-func settled(f *fragment.Fragment) *ledger.Ledger {
+func settled(f *fragment.Fragment, run *rule.Run) *ledger.Ledger {
 	c := ledger.Collect(f)
-	c.Apply(settleRules)
+	c.Rules = run
+	settleRules.Apply(run, c)
 	return c
 }
 
 // converse reads the conversation of the run and says which response asked for which tool call.
 func converse(c *ledger.Ledger) {
-	c.Apply(recoverRules)
-	c.Apply(outcomeRules)
+	recoverRules.Apply(c.Rules, c)
+	outcomeRules.Apply(c.Rules, c)
 }

@@ -61,6 +61,7 @@ type Meta struct {
 	Findings      []string `parquet:"findings,list"`         // codes, each once
 	UserMessage   string   `parquet:"user_message,optional"` // its first userMessageRunes characters
 	Dialects      []string `parquet:"dialects,list"`
+	Rules         []string `parquet:"rules,list"`              // of reconstruction that changed something; reels of older programs have no such column
 	EvidenceBytes int64    `parquet:"evidence_bytes,optional"` // of the column evidence in this row
 	TapeBytes     int64    `parquet:"tape_bytes,optional"`     // of the column tape in this row
 
@@ -137,6 +138,9 @@ func (m *Meta) Describe(t *tape.Tape) {
 	}
 	for _, d := range t.Sources.Dialects {
 		m.Dialects = distinct(m.Dialects, d)
+	}
+	for _, id := range t.Fidelity.Rules {
+		m.Rules = distinct(m.Rules, id)
 	}
 	if t.Input.UserMessage != nil {
 		m.UserMessage = beginning(*t.Input.UserMessage, userMessageRunes)

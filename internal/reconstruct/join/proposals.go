@@ -6,7 +6,9 @@ package join
 import (
 	"iter"
 	"slices"
+	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
@@ -14,24 +16,14 @@ import (
 type stitcher struct {
 	all   []*part // in order of time
 	facts joinFacts
-	rule  string // the id of the rule whose proposals come
+	run   *rule.Run
+	rule  rule.ID // of the rule whose proposals come
 
 	calls *askings           // see asked
 	ends  map[string][]*turn // by trace, see ended
 	lost  map[string][]*turn // by the text of their answer, see handedTo
 
 	hearings map[string][]hearing // see told
-
-	decided func(decision) // nil: nobody asks
-}
-
-// decision says what became of a proposal.
-type decision struct {
-	rule    string
-	part    *part
-	run     *part   // the first part of the run that it belongs to; nil: none of these
-	why     string  // what says so, or why none was taken
-	refused []*part // the runs that were not taken
 }
 
 // Why a run was refused.
@@ -44,10 +36,19 @@ const (
 )
 
 func (s *stitcher) refuse(f *part, why string, runs ...*part) (taken bool) {
-	if s.decided != nil {
-		s.decided(decision{rule: s.rule, part: f, why: why, refused: slices.Clone(runs)})
+	if s.run.Explain {
+		s.run.Decisions = append(s.run.Decisions, rule.Decision{Rule: s.rule, Of: f.Fragment, Field: rule.Refused, Was: names(runs), Now: why})
 	}
 	return false
+}
+
+// names lists parts by their traces and the spans that name them.
+func names(parts []*part) string {
+	var out []string
+	for _, f := range parts {
+		out = append(out, f.Traces[0]+"-"+f.RootID())
+	}
+	return strings.Join(out, " ")
 }
 
 // propose says that a part belongs to one of some runs, each named by any of its parts. It is taken where these are one
@@ -63,8 +64,10 @@ func (s *stitcher) propose(f *part, why string, runs ...*part) (taken bool) {
 		}
 		later.above = first
 		first.whys = append(append(first.whys, later.whys...), why)
-		if s.decided != nil {
-			s.decided(decision{rule: s.rule, part: f, run: first, why: why})
+		s.run.Mark(s.rule, first.Fragment)
+		s.run.Mark(s.rule, later.Fragment)
+		if s.run.Explain {
+			s.run.Decisions = append(s.run.Decisions, rule.Decision{Rule: s.rule, Of: f.Fragment, Field: "run", Was: names([]*part{later}), Now: names([]*part{first}) + ", by " + why})
 		}
 	}
 	return true

@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
 // joinRule proposes unions of parts. Where a fact that it needs is not there it would propose none, and is not run.
 type joinRule struct {
-	id    string
+	id    rule.ID
 	needs joinFacts
 	apply func(*stitcher)
 }
@@ -45,15 +46,15 @@ var joinRules = []joinRule{
 }
 
 // Stitch unites fragments that are one run; in order of time.
-func Stitch(all []*fragment.Fragment) []*fragment.Fragment {
+func Stitch(run *rule.Run, all []*fragment.Fragment) []*fragment.Fragment {
 	if len(all) < 2 {
 		return all
 	}
-	return newStitcher(all).join()
+	return newStitcher(run, all).join()
 }
 
-func newStitcher(all []*fragment.Fragment) *stitcher {
-	s := &stitcher{}
+func newStitcher(run *rule.Run, all []*fragment.Fragment) *stitcher {
+	s := &stitcher{run: run}
 	for _, f := range all {
 		s.all = append(s.all, newPart(f))
 	}
@@ -67,7 +68,8 @@ func newStitcher(all []*fragment.Fragment) *stitcher {
 
 func (s *stitcher) join() (out []*fragment.Fragment) {
 	for _, r := range joinRules {
-		if s.facts&r.needs == r.needs {
+		if s.facts&r.needs == r.needs && !s.run.Leaves(r.id) {
+			s.run.Look(r.id)
 			s.rule = r.id
 			r.apply(s)
 		}

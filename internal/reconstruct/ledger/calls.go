@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -19,7 +20,8 @@ import (
 // each.
 type Ledger struct {
 	Run                               *fragment.Fragment
-	part                              int // index of the part that is read
+	Rules                             *rule.Run // which rules are applied, and what they change
+	part                              int       // index of the part that is read
 	Models, Tools, Agents, Retrievals []*Call
 	Noise                             map[string]int64
 	States                            []*spantree.Node // agents and steps that recorded an output

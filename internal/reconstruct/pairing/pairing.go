@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/settle"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -20,37 +21,31 @@ type pairing struct {
 	mayDiffer func(t *ledger.Call, a *ledger.Asked) bool // see IdsMayDiffer
 }
 
-// pairRule is one pass of pairing.
-type pairRule struct {
-	id   string
-	pair func(*pairing)
-}
-
 // pairRules are the passes of pairing in their order. Ids decide first, then results, arguments, names and numbers.
 // A row says what happens where several fit: the latest turn before the call has it (latest), nothing is paired but
 // what fits nothing else (alone), or every call of a bundle gets the request at its place or none does (InOrder).
-var pairRules = []pairRule{
-	{"pair/qualified-names", (*pairing).shortenNames},
-	{"pair/handoff-spans", (*pairing).markHandoffs},
-	{"pair/dispatchers", (*pairing).dropDispatchers},
-	{"pair/unknown-dispatched", (*pairing).openDispatchers},
-	{"pair/by-id", latest((*pairing).byID)},
-	{"pair/by-own-outcome", alone((*pairing).fewEqualCalls, (*pairing).byOwnOutcome, (*pairing).provesOutcome)},
-	{"pair/by-result", latest((*pairing).byResult)},
-	{"pair/by-enveloped-result", latest((*pairing).byEnvelopedResult)},
-	{"pair/equal-in-order", inOrder((*pairing).equalCalls, (*pairing).equalInOrder, nil)},
-	{"pair/dispatched-by-result", latest((*pairing).dispatchedByResult)},
-	{"pair/dispatched", latest((*pairing).dispatched)},
-	{"pair/by-arguments", latest((*pairing).byArguments)},
-	{"pair/by-arguments-alone", latest((*pairing).byArgumentsAlone)},
-	{"pair/by-name", latest((*pairing).byName)},
-	{"pair/failed-under-own-id", latest((*pairing).failedUnderOwnID)},
-	{"pair/across-clocks", alone((*pairing).openCalls, (*pairing).acrossClocks, nil)},
-	{"pair/by-number", inOrder((*pairing).namelessCalls, (*pairing).byNumber, (*bundle).disputeResults)},
-	{"pair/stand-ins", (*pairing).pairStandIns},
-	{"pair/dispatched-content", (*pairing).readDispatched},
-	{"pair/unasked-dispatched", (*pairing).openUnasked},
-}
+var pairRules = rule.Stage[*pairing]{Items: func(p *pairing) []rule.Item { return ledger.Items(p.Ledger) }, Claims: ledger.Claims, Rules: []rule.Rule[*pairing]{
+	{ID: "pair/qualified-names", Apply: (*pairing).shortenNames},
+	{ID: "pair/handoff-spans", Apply: (*pairing).markHandoffs},
+	{ID: "pair/dispatchers", Apply: (*pairing).dropDispatchers},
+	{ID: "pair/unknown-dispatched", Apply: (*pairing).openDispatchers},
+	{ID: "pair/by-id", Straight: true, Apply: latest((*pairing).byID)},
+	{ID: "pair/by-own-outcome", Apply: alone((*pairing).fewEqualCalls, (*pairing).byOwnOutcome, (*pairing).provesOutcome)},
+	{ID: "pair/by-result", Apply: latest((*pairing).byResult)},
+	{ID: "pair/by-enveloped-result", Apply: latest((*pairing).byEnvelopedResult)},
+	{ID: "pair/equal-in-order", Apply: inOrder((*pairing).equalCalls, (*pairing).equalInOrder, nil)},
+	{ID: "pair/dispatched-by-result", Apply: latest((*pairing).dispatchedByResult)},
+	{ID: "pair/dispatched", Apply: latest((*pairing).dispatched)},
+	{ID: "pair/by-arguments", Apply: latest((*pairing).byArguments)},
+	{ID: "pair/by-arguments-alone", Apply: latest((*pairing).byArgumentsAlone)},
+	{ID: "pair/by-name", Apply: latest((*pairing).byName)},
+	{ID: "pair/failed-under-own-id", Apply: latest((*pairing).failedUnderOwnID)},
+	{ID: "pair/across-clocks", Apply: alone((*pairing).openCalls, (*pairing).acrossClocks, nil)},
+	{ID: "pair/by-number", Apply: inOrder((*pairing).namelessCalls, (*pairing).byNumber, (*bundle).disputeResults)},
+	{ID: "pair/stand-ins", Apply: (*pairing).pairStandIns},
+	{ID: "pair/dispatched-content", Apply: (*pairing).readDispatched},
+	{ID: "pair/unasked-dispatched", Apply: (*pairing).openUnasked},
+}}
 
 // Pair pairs the calls of the run, once the tools by which its models answer are known.
 func Pair(c *ledger.Ledger) {
@@ -58,9 +53,7 @@ func Pair(c *ledger.Ledger) {
 	markAnswers(c)
 	markRequired(c)
 	p := &pairing{c, settle.KnownNames(c), c.IdsMayDiffer()}
-	for _, rule := range pairRules {
-		rule.pair(p)
-	}
+	pairRules.Apply(c.Rules, p)
 }
 
 // pairWith makes a tool call the one that a response asks for.

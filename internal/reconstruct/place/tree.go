@@ -5,54 +5,49 @@ package place
 
 import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// placeRule gives the spans of a trace their places.
-type placeRule struct {
-	id    string
-	place func(nodes []*spantree.Node)
-}
-
 // placeRules say whose child each span is, in their order: what spans name as their parents, then what contradicts it,
 // then what times and content tell of the others.
-var placeRules = []placeRule{
-	{"place/parents", nameParents},
-	{"place/cycles", cutCycles},
-	{"place/signed-requests", signRequests},
-	{"place/turned-over", turnOver},
-	{"place/below-parents", hangBelowParents},
-	{"place/orphans", placeOrphans},
-	{"place/attempts", releaseAttempts},
-	{"place/held-calls", giveHeld},
-}
-
-// spanRule corrects what a span says by what lies below it.
-type spanRule struct {
-	id      string
-	correct func(*spantree.Node)
-}
+var placeRules = rule.Stage[[]*spantree.Node]{Items: spantree.Items, Claims: spantree.Claims, Rules: []rule.Rule[[]*spantree.Node]{
+	{ID: "place/parents", Straight: true, Apply: nameParents},
+	{ID: "place/cycles", Apply: cutCycles},
+	{ID: "place/signed-requests", Apply: signRequests},
+	{ID: "place/turned-over", Apply: turnOver},
+	{ID: "place/below-parents", Straight: true, Apply: hangBelowParents},
+	{ID: "place/orphans", Apply: placeOrphans},
+	{ID: "place/attempts", Apply: releaseAttempts},
+	{ID: "place/held-calls", Apply: giveHeld},
+}}
 
 // spanRules correct one span after the other, the earliest first.
-var spanRules = []spanRule{
-	{"place/summary-model", handModel},
-	{"place/earlier-reason", dropEarlierReason},
-	{"place/whole-request", takeWhole},
-	{"place/called-loop", readCalledLoop},
-	{"place/step-around", readStepAround},
-}
+var spanRules = rule.Stage[*spantree.Node]{Items: spantree.ItemsBelow, Claims: spantree.Claims, Rules: []rule.Rule[*spantree.Node]{
+	{ID: "place/summary-model", Needs: isSummary, Apply: handModel},
+	{ID: "place/earlier-reason", Needs: isModelAround, Apply: dropEarlierReason},
+	{ID: "place/whole-request", Needs: isModelAround, Apply: takeWhole},
+	{ID: "place/called-loop", Needs: isModelAround, Apply: readCalledLoop},
+	{ID: "place/step-around", Needs: isModelAround, Apply: readStepAround},
+}}
 
 // Link hangs every node below its parent and returns the local roots.
-func Link(nodes []*spantree.Node) []*spantree.Node {
-	for _, rule := range placeRules {
-		rule.place(nodes)
-	}
+func Link(run *rule.Run, nodes []*spantree.Node) []*spantree.Node {
+	placeRules.Apply(run, nodes)
 	for _, n := range nodes {
-		for _, rule := range spanRules {
-			rule.correct(n)
+		if len(n.Kids) > 0 {
+			spanRules.Apply(run, n)
 		}
 	}
 	return spantree.Filter(nodes, func(n *spantree.Node) bool { return n.Up == nil })
+}
+
+// isModelAround reports the span of a model call with others below it.
+func isModelAround(n *spantree.Node) bool { return n.Obs.Class == genai.Model }
+
+// isSummary reports a step that sums up the calls below it, and names their model.
+func isSummary(n *spantree.Node) bool {
+	return n.Obs.Class == genai.Structure && n.Obs.Summary && n.Obs.Model != ""
 }
 
 // nameParents finds the parents that spans name, and the only span that names none.

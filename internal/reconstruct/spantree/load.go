@@ -19,13 +19,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/reading/spandigest"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // mergeRule makes one of several spans that report the same. It notes in standsFor which span speaks for one that is
 // gone, or for a parent that never came.
 type mergeRule struct {
-	id    string
+	id    rule.ID
 	merge func(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node
 }
 
@@ -37,11 +38,17 @@ var mergeRules = []mergeRule{
 // Load reads the items of one trace. Items under one span id become one node. Log records join the span they speak of;
 // calls and runs that exist in log records only become nodes of their own. unassigned counts the records that speak of
 // nothing.
-func Load(set *evidence.Set) (nodes []*Node, unassigned int) {
+func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 	nodes, logs := nodesOf(set)
 	standsFor := map[pcommon.SpanID]pcommon.SpanID{}
-	for _, rule := range mergeRules {
-		nodes = rule.merge(nodes, standsFor)
+	for _, r := range mergeRules {
+		if run.Leaves(r.id) {
+			continue
+		}
+		before := len(nodes)
+		if nodes = r.merge(nodes, standsFor); len(nodes) < before {
+			run.Mark(r.id, set)
+		}
 	}
 	redirect(logs, standsFor)
 	slices.SortFunc(nodes, CompareNodes)
