@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -20,11 +21,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/why"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 type deriveFlags struct {
+	explain bool
 	redactionFlags
 	sign        signFlag
 	to          string
@@ -79,6 +83,7 @@ nothing was written.`,
 	cmd.Flags().Int64Var(&f.bounds.Bytes, "max-bytes", generation.DefaultBounds.Bytes, "bytes of content, likewise")
 	cmd.Flags().IntVar(&f.bounds.Parts, "max-parts", generation.DefaultBounds.Parts, "parts of one trace that are read")
 	cmd.Flags().StringVar(&f.layout, "layout", "", "how a new deck keeps its runs: files, or reels for many (default: files; a deck that is there keeps its layout)")
+	cmd.Flags().BoolVar(&f.explain, "explain", false, "write each decision of the rules of reconstruction to stderr")
 	cmd.Flags().StringVar(&f.keys, "audit-keys", "", "JWK set with which the signatures of audit streams are checked")
 	return cmd
 }
@@ -165,7 +170,7 @@ func (f *deriveFlags) run(ctx context.Context, files []string, stdin io.Reader, 
 		return err
 	}
 	w := &ingest.Writer{
-		Options: derive.Options{Options: generation.Options{Formats: f.formats, Bounds: f.bounds, Sign: sign}, Gate: gate},
+		Options: derive.Options{Options: generation.Options{Formats: f.formats, Bounds: f.bounds, Sign: sign, Explained: f.explained(stderr)}, Gate: gate},
 		Tenant:  f.tenant, Compress: compress, NoJoin: f.noJoin, SameKey: guard.trace, Say: sayer(stderr),
 		Wrote: func(t derive.Written) error { return reportTape(stdout, t) },
 	}
@@ -188,6 +193,22 @@ func (f *deriveFlags) run(ctx context.Context, files []string, stdin io.Reader, 
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// explained writes the decisions about each run to stderr, if they are asked for.
+func (f *deriveFlags) explained(stderr io.Writer) func(reconstruct.Explanation) {
+	if !f.explain {
+		return nil
+	}
+	var one sync.Mutex
+	return func(e reconstruct.Explanation) {
+		one.Lock()
+		defer one.Unlock()
+		say(stderr, "run %s", e.Tape.Run.RunID)
+		for _, line := range why.Lines(e) {
+			say(stderr, "%s", line)
+		}
+	}
 }
 
 // sayRedacted says what was redacted.

@@ -29,7 +29,7 @@ import (
 func newShow() *cobra.Command {
 	var r refs
 	var asJSON, full, noPager bool
-	var html, events string
+	var html, events, whyOf string
 	var color colors
 	cmd := &cobra.Command{
 		Use:   "show REF",
@@ -44,13 +44,16 @@ content is shortened; the sizes in brackets say how long it is. A line on top sa
 when a tape holds what redaction should have replaced.
 
 --html writes one page with everything in it, to attach to a bug report: it needs no
-server and no script, and loads nothing. --events shows a part of a long run.
+server and no script, and loads nothing. --events shows a part of a long run. --why
+says how an event or a field came about: which spans it is from, which rules of
+reconstruction changed it, and which candidates they refused.
 
 In a terminal, what is longer than the screen goes through the pager in
 TAPEDECK_PAGER or PAGER, or less where it is installed.`,
 		Example: `  tapedeck show ./tape.json
   tapedeck show ./tape.json --events 40-60
   tapedeck show ./tape.json --html run.html
+  tapedeck show traces.jsonl --why 3
   tapedeck show --full ./tape.json | less
   tapedeck show ./deck
   tapedeck show traces.jsonl
@@ -70,6 +73,12 @@ TAPEDECK_PAGER or PAGER, or less where it is installed.`,
 			options.Full = full
 			if options.First, options.Last, err = eventRange(events); err != nil {
 				return err
+			}
+			if whyOf != "" {
+				if asJSON || events != "" || html != "" {
+					return errors.New("--why explains one event or field; it excludes --json, --events and --html")
+				}
+				return explain(cmd.Context(), cmd.OutOrStdout(), args[0], &r, whyOf)
 			}
 			if html != "" {
 				if asJSON || events != "" {
@@ -93,6 +102,7 @@ TAPEDECK_PAGER or PAGER, or less where it is installed.`,
 	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
 	cmd.Flags().BoolVar(&noPager, "no-pager", false, "in a terminal, do not hand what is longer than the screen to a pager")
 	cmd.Flags().StringVar(&html, "html", "", "write a page of the run to this file")
+	cmd.Flags().StringVar(&whyOf, "why", "", "say how an event (its number) or a field of the run (input.user_message) came about")
 	cmd.Flags().StringVar(&events, "events", "", "show these events only: 7, 3-9, 40- or -5")
 	return cmd
 }

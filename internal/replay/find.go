@@ -53,6 +53,8 @@ type Location struct {
 	Store deck.Store
 	Deck  *deck.Deck // in which the run was found; nil where its address was given
 	Name  string     // of a run that lies in memory only
+	// Derived is the deck in memory that holds such a run with its evidence.
+	Derived *deck.Deck
 }
 
 // String is the address without options, for messages.

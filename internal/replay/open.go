@@ -141,7 +141,7 @@ func (r *Finder) resolveTelemetry(ctx context.Context, file string, to Reach, yi
 func (r *Finder) resolveDerived(ctx context.Context, d *deck.Deck, file string, to Reach, yield func(Location) bool) error {
 	var found []Location
 	err := r.resolveDeck(ctx, d.URL(), func(l Location) bool {
-		l.Name, l.Deck = file, nil // nobody else writes to it
+		l.Name, l.Derived, l.Deck = file, d, nil // nobody else writes to it
 		found = append(found, l)
 		return true
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	Revision int
 	// Sign signs every tape; nil signs none. It changes no tape, so it is no part of the config digest.
 	Sign *signature.Signer
+	// Explained is told how each tape came about; nil is nobody. It changes no tape, so it is no part of the config digest.
+	Explained func(reconstruct.Explanation)
 }
 
 // Bounds limit what one derivation takes in. Evidence beyond them stays in the deck, and a finding on the tapes says so.

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -92,7 +93,10 @@ func (d *Deriver) Join(tenant string, list []*Evidence) (joined []reconstruct.Jo
 }
 
 func (d *Deriver) reconstruction(tenant string) reconstruct.Options {
-	return reconstruct.Options{Producer: d.Producer, Tenant: tenant, Redaction: tape.Redaction{Policy: "none"}, Replay: d.Replay}
+	return reconstruct.Options{
+		Producer: d.Producer, Tenant: tenant, Redaction: tape.Redaction{Policy: "none"}, Replay: d.Replay,
+		Choice: rule.Choice{Explain: d.Explained != nil}, Explained: d.Explained,
+	}
 }
 
 // Render seals tapes and makes their files. The bodies may lie in text, which is returned with its new size.
