@@ -17,14 +17,16 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evaluation/cause"
+	"github.com/tapedeck/tapedeck/internal/evaluation/checkcmd"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/agentreplay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 type causeFlags struct {
 	refs
-	replayer
+	replayerFlags
 	good, bad        []string
 	check            string
 	checkTime        time.Duration
@@ -77,11 +79,10 @@ reliable, 2 if something could not be run or loaded.`,
 			if dash < 0 || dash == len(args) {
 				return errors.New("there is no command behind a --")
 			}
-			f.argv = args[dash:]
 			if err := f.runs(args[:dash]); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args[dash:], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -95,7 +96,7 @@ reliable, 2 if something could not be run or loaded.`,
 	flags.BoolVar(&f.quiet, "quiet", false, "no line per replay on stderr")
 	f.refs.add(cmd, "ID")
 	f.addUnverified()
-	f.replayer.add(cmd)
+	f.replayerFlags.add(cmd)
 	return cmd
 }
 
@@ -110,7 +111,7 @@ func (f *causeFlags) runs(args []string) error {
 	return nil
 }
 
-func (f *causeFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+func (f *causeFlags) run(ctx context.Context, argv []string, stdout, stderr io.Writer) (err error) {
 	f.answers = cmp.Or(f.answers, map[bool]string{true: string(cause.All), false: string(cause.Tools)}[f.modelURL == ""])
 	switch {
 	case f.repeat < 1 || f.partners < 0:
@@ -120,17 +121,17 @@ func (f *causeFlags) run(ctx context.Context, stdout, stderr io.Writer) (err err
 	case f.modelURL != "" && f.answers != string(cause.Tools):
 		return errors.New("with --model-url the model is asked: only answers of tools can be exchanged")
 	}
-	f.stderr = io.Discard // what the command writes
-	if err := f.replayer.check(); err != nil {
+	options, err := f.replayerFlags.open(argv, io.Discard)
+	if err != nil {
 		return err
 	}
 	pair, err := f.nearest(ctx)
 	if err != nil {
 		return err
 	}
-	var judge *judging
+	var judge *checkcmd.Judge
 	if f.check != "" {
-		if judge, err = newJudging(f.check, f.checkTime, f.checkEnviron(slices.Concat(f.good, f.bad, []string{f.Deck})...)); err != nil {
+		if judge, err = newJudge(f.check, f.checkTime, f.checkEnviron(slices.Concat(f.good, f.bad, []string{f.Deck})...)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, judge.Close()) }()
@@ -143,16 +144,16 @@ func (f *causeFlags) run(ctx context.Context, stdout, stderr io.Writer) (err err
 	s := &cause.Search{Pair: pair, Repeat: f.repeat, Partners: f.partners, ByAnswer: f.check == "" && said(pair.Good) != said(pair.Bad), Replay: func(ctx context.Context, exchanged func(int) bool) (cause.Outcome, string, error) {
 		n++
 		t := pair.Mix(exchanged)
-		of, err := f.replay(ctx, t, fmt.Sprintf("cause-%s-%d", strings.TrimPrefix(pair.Bad.TapeID, "sha256:")[:12], n))
+		out, err := agentreplay.Run(ctx, options, agentreplay.Recording{Tape: t}, fmt.Sprintf("cause-%s-%d", strings.TrimPrefix(pair.Bad.TapeID, "sha256:")[:12], n))
 		switch {
 		case ctx.Err() != nil, errors.Is(err, rerun.ErrNotRun):
 			return "", "", err
 		case err != nil:
 			return cause.Other, err.Error(), nil
-		case of.tape == nil || of.report.Exit.TimedOut:
+		case out.Tape == nil || out.Report.Exit.TimedOut:
 			return cause.Other, "the replay could not be done", nil
 		}
-		o, detail, err := outcome(ctx, t, of)
+		o, detail, err := outcome(ctx, t, out)
 		if err == nil && !f.quiet {
 			say(stderr, "replay %d: %s", n, o)
 		}
@@ -211,10 +212,10 @@ func (f *causeFlags) nearest(ctx context.Context) (*cause.Pair, error) {
 }
 
 // judge is how the outcome of a replay is told.
-func (f *causeFlags) judge(judge *judging, p *cause.Pair) (func(ctx context.Context, t *tape.Tape, of outcomeOf) (cause.Outcome, string, error), error) {
+func (f *causeFlags) judge(judge *checkcmd.Judge, p *cause.Pair) (func(ctx context.Context, t *tape.Tape, out *agentreplay.Outcome) (cause.Outcome, string, error), error) {
 	if judge != nil {
-		return func(ctx context.Context, t *tape.Tape, of outcomeOf) (cause.Outcome, string, error) {
-			result, err := judge.replayed(ctx, t, of)
+		return func(ctx context.Context, t *tape.Tape, out *agentreplay.Outcome) (cause.Outcome, string, error) {
+			result, err := judgeReplay(ctx, judge, t, out)
 			switch detail := fmt.Sprintf("exit code %d", result.Code); {
 			case err != nil:
 				return "", "", err
@@ -239,16 +240,16 @@ func (f *causeFlags) judge(judge *judging, p *cause.Pair) (func(ctx context.Cont
 	}
 	switch {
 	case good != bad:
-		return func(_ context.Context, _ *tape.Tape, o outcomeOf) (cause.Outcome, string, error) {
+		return func(_ context.Context, _ *tape.Tape, out *agentreplay.Outcome) (cause.Outcome, string, error) {
 			answer := ""
-			if o.answer != nil {
-				answer = strings.TrimSpace(*o.answer)
+			if text := out.Answer(); text != nil {
+				answer = strings.TrimSpace(*text)
 			}
 			return of(answer, good, bad), "answer " + firstOf(answer), nil
 		}, nil
 	case p.Good.Run.Status != p.Bad.Run.Status:
-		return func(_ context.Context, _ *tape.Tape, o outcomeOf) (cause.Outcome, string, error) {
-			return of(string(o.tape.Run.Status), string(p.Good.Run.Status), string(p.Bad.Run.Status)), "status " + string(o.tape.Run.Status), nil
+		return func(_ context.Context, _ *tape.Tape, out *agentreplay.Outcome) (cause.Outcome, string, error) {
+			return of(string(out.Tape.Run.Status), string(p.Good.Run.Status), string(p.Bad.Run.Status)), "status " + string(out.Tape.Run.Status), nil
 		}, nil
 	}
 	return nil, errors.New("both runs end alike, with the same answer: --check has to say which replay is good")

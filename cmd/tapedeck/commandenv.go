@@ -4,7 +4,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -61,11 +60,4 @@ func (f *envFlags) program(decks ...string) (environ, withheld []string) {
 func programEnviron(decks ...string) []string {
 	environ, _ := (&envFlags{}).program(decks...)
 	return environ
-}
-
-// sayIfSeen says where a command that is not locked down can read what this program was given.
-func sayIfSeen(stderr io.Writer) {
-	if text := secretenv.Exposed(); text != "" {
-		say(stderr, "%s", text)
-	}
 }

@@ -193,7 +193,7 @@ func (f *compareFlags) once(ctx context.Context, plan *experiment.Plan, candidat
 		}
 		scorers = append([]experiment.Scorer{check}, scorers...)
 	}
-	candidate.dir = dir
+	candidate.options.Dir = dir
 	x := &experiment.Experiment{Plan: plan, Scorers: scorers, Redact: redact, Open: func(context.Context, *experiment.Case) (*tape.Tape, error) { return t, nil }}
 	return x.One(ctx, candidate, c)
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -46,7 +48,8 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode prints what an error says and returns the code it stands for. Everything that is not an exitError is misuse or cannot load.
+// exitCode prints what an error says and returns the code it stands for. Everything that is not an exitError
+// is misuse or cannot load.
 func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
@@ -66,7 +69,8 @@ func exitCode(err error, stderr io.Writer) int {
 	return code
 }
 
-// complain writes an error as one line. Names of files and the like may hold anything, so it is made safe for a terminal.
+// complain writes an error as one line. Names of files and the like may hold anything, so it is made safe for
+// a terminal.
 func complain(stderr io.Writer, err error) {
 	say(stderr, "%s", err.Error())
 }
@@ -86,4 +90,25 @@ func sayer(stderr io.Writer) func(format string, args ...any) {
 func say(stderr io.Writer, format string, args ...any) {
 	text := timeline.Clean(fmt.Sprintf(format, args...))
 	_, _ = fmt.Fprintf(stderr, "tapedeck: %s\n", strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
+}
+
+// lockedWriter is a writer for several goroutines.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// concurrent makes a writer safe for concurrent use. A file already is, and a command can have it as its own.
+func concurrent(w io.Writer) io.Writer {
+	switch w.(type) {
+	case *os.File, *lockedWriter:
+		return w
+	}
+	return &lockedWriter{w: w}
 }

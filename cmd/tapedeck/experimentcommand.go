@@ -22,11 +22,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/execlane"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/agentreplay"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
 // Failures of replays of a command, beside those of runners.
@@ -41,45 +42,39 @@ const (
 
 // commandCandidate is a candidate that is a command: each run is a replay of it, as replay does it.
 type commandCandidate struct {
-	f      rerunFlags
-	argv   []string
-	plan   *experiment.Plan
-	digest string // of the plan
-	change string // what tells the command of the change
-	dir    string // where the command runs; "" is here
+	options agentreplay.Options
+	digest  string // of the plan
 }
 
-// checkCommand reads the flags of the command, once for all runs.
-func (f *experimentFlags) checkCommand(argv []string, plan *experiment.Plan) (*commandCandidate, error) {
-	c := &commandCandidate{f: f.command, argv: argv, plan: plan}
-	c.f.redactionFlags, c.f.match, c.f.timeout, c.f.override, c.f.compare = f.redactionFlags, f.match, f.timeout, f.override, "results"
+// commandCandidate reads the flags of the command, once for all runs.
+func (f *experimentFlags) commandCandidate(argv []string, plan *experiment.Plan) (*commandCandidate, error) {
 	if plan.Policy == contract.Live {
 		return nil, errors.New("--tool-policy live is for runners; with a command --live, --read-through and --allow-live name the tools that may run")
 	}
-	if c.f.modelURL != "" {
+	command := f.command
+	command.redactionFlags, command.match, command.timeout, command.override, command.compare = f.redactionFlags, f.match, f.timeout, f.override, string(compare.Results)
+	o, err := command.options(argv, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	if err := command.openKeys(&o, io.Discard); err != nil {
+		return nil, err
+	}
+	if o.Candidate != nil {
 		if plan.Change.Model != nil {
-			c.f.model = *plan.Change.Model
+			o.Candidate.Model = *plan.Change.Model
 		}
-		c.f.promptText = plan.Change.SystemPrompt
+		o.Candidate.SystemPrompt = plan.Change.SystemPrompt
 	}
 	config, err := json.Marshal(contract.ReplayConfig{SystemPrompt: plan.Change.SystemPrompt, Model: plan.Change.Model, Overrides: plan.Change.Overrides})
 	if err != nil {
 		return nil, err
 	}
-	c.change = string(config)
-	r := c.rerunning(io.Discard)
-	if err := r.check([]string{"REF"}); err != nil {
-		return nil, err
-	}
-	if r.input.Server() && f.workers > 1 && rerun.Shut(c.f.shut) != rerun.ShutNamespace {
+	o.Variables = []rerun.Variable{{Name: configToEnv, Value: string(config)}}
+	if o.Input.Server() && f.workers > 1 && o.Shut != rerun.ShutNamespace {
 		return nil, errors.New("a command that is a server listens at one port: --workers 1, or --lockdown namespace, which gives each a loopback of its own")
 	}
-	return c, nil
-}
-
-func (c *commandCandidate) rerunning(stderr io.Writer) *rerunning {
-	f := c.f
-	return &rerunning{replaying: &replaying{flags: &replayFlags{rerun: f}, stdout: io.Discard, stderr: stderr}, f: &f, argv: c.argv, variables: []rerun.Variable{{Name: configToEnv, Value: c.change}}, workDir: c.dir}
+	return &commandCandidate{options: o}, nil
 }
 
 // Close implements experiment.Candidate.
@@ -88,24 +83,20 @@ func (c *commandCandidate) Close() (int, string) { return 0, "" }
 // Replay implements experiment.Candidate.
 func (c *commandCandidate) Replay(ctx context.Context, of *experiment.Case, t *tape.Tape, _ contract.TraceInput) (out experiment.Replayed, err error) {
 	log := &tail{most: mostOfOutput}
-	r := c.rerunning(concurrent(log))
+	o := c.options
+	o.Stderr = concurrent(log)
+	o.Say = sayer(o.Stderr)
 	sum := sha256.Sum256([]byte(c.digest + "\x00" + of.Tenant + "/" + of.RunID))
-	r.f.id = fmt.Sprintf("replay-%x", sum[:6]) // a replay that is made again takes the place of the one that a kill cut off
-	if err := r.check([]string{of.Ref}); err != nil {
-		return out, err
-	}
-	r.source, r.at = t, replay.Location{}
-	report, replayed, err := r.replay(ctx)
+	id := fmt.Sprintf("replay-%x", sum[:6]) // a replay that is made again takes the place of the one that a kill cut off
+	replayed, err := agentreplay.Run(ctx, o, agentreplay.Recording{Tape: t}, id)
 	switch {
-	case ctx.Err() != nil:
-		return out, context.Cause(ctx)
-	case errors.Is(err, rerun.ErrNotRun):
+	case ctx.Err() != nil, errors.Is(err, rerun.ErrNotRun):
 		return out, err
 	case err != nil:
 		out.Failure = &execlane.Failure{Code: execlane.Exception, Message: err.Error()}
 		return out, nil
 	}
-	return c.outcome(r, report, replayed, log), nil
+	return c.outcome(t, replayed, log), nil
 }
 
 // tail keeps the end of what is written.
@@ -123,9 +114,10 @@ func (t *tail) Write(b []byte) (int, error) {
 }
 
 // outcome says what became of a replay. What the tape could not answer comes before what the command made of it.
-func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed *tape.Tape, log *tail) (out experiment.Replayed) {
+func (c *commandCandidate) outcome(t *tape.Tape, of *agentreplay.Outcome, log *tail) (out experiment.Replayed) {
+	report, replayed := of.Report, of.Tape
 	out.Models = modelsOf(&report.Model)
-	out.Tools = toolsOf(r)
+	out.Tools = toolsOf(t, of.Oracle)
 	if o := report.Policies.Override; o != nil {
 		out.Tools.Overridden = o.Answers()
 	}
@@ -159,8 +151,8 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 			out.Ended = "the run says that it failed"
 		}
 	}
-	if r.said != nil {
-		text := strings.TrimRight(*r.said, "\r\n") // what a program prints ends in a line break
+	if of.Said != nil {
+		text := strings.TrimRight(*of.Said, "\r\n") // what a program prints ends in a line break
 		answer = &text
 	}
 	if answer != nil {
@@ -174,7 +166,7 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 	}
 	switch {
 	case report.Exit.TimedOut:
-		fail(execlane.Timeout, "no end within %v", c.f.timeout)
+		fail(execlane.Timeout, "no end within %v", c.options.Timeout)
 		out.Failure.Retryable = true
 	case len(out.Models.Missed) > 0:
 		fail(modelMissed, "no recorded answer for model call %s", out.Models.Missed[0])
@@ -235,26 +227,18 @@ func modelsOf(report *modelstub.Report) *experiment.Models {
 }
 
 // toolsOf counts the tool calls of a replay that the oracle and the MCP server were asked for. What neither of them served is unused.
-func toolsOf(r *rerunning) (t experiment.Tools) {
+func toolsOf(t *tape.Tape, sessions []*oracle.Report) (tools experiment.Tools) {
 	served, total := 0, 0
-	count := func(of *oracle.Report) {
-		t.Add(of)
+	for _, of := range sessions {
+		tools.Add(of)
 		served += of.Entries.Served + of.Entries.Passed
 		total = of.Entries.Total
 	}
-	reports := r.services.Oracle.Reports()
-	for i := range reports {
-		count(&reports[i].Report)
-	}
-	sessions := r.services.MCP.Reports()
-	for i := range sessions {
-		count(&sessions[i].MCP)
-	}
 	if total == 0 {
-		total = len(oracle.FromTape(r.source))
+		total = len(oracle.FromTape(t))
 	}
-	t.Unused = max(0, total-served)
-	return t
+	tools.Unused = max(0, total-served)
+	return tools
 }
 
 // ofThePlan are the flags that decide what a replay comes to, and stand nowhere else in the plan of an experiment.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/deck/ingest"
+	"github.com/tapedeck/tapedeck/internal/replay/agentreplay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -35,13 +35,13 @@ func forgeDeck(t *testing.T) string {
 	return dir
 }
 
-func forgeReplayed(t *testing.T, args ...string) (result, forgeReplay) {
+func forgeReplayed(t *testing.T, args ...string) (result, agentreplay.ForgeReplay) {
 	t.Helper()
 	address := freeAddress(t)
 	t.Setenv(agentVariable, "forge")
 	file := filepath.Join(t.TempDir(), "replay.json")
 	got := commanded(t, append(append([]string{"replay", "--replay-output", file, "--replay-run-id", "r17", "--input", "a2a:http://" + address + "/", "--json"}, args...), "--", os.Args[0])...)
-	var doc forgeReplay
+	var doc agentreplay.ForgeReplay
 	body, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(body, &doc)
@@ -144,7 +144,7 @@ func TestADeckServerAnswersForge(t *testing.T) {
 
 func TestAnOracleElsewhereAnswersForge(t *testing.T) {
 	dir := forgeDeck(t)
-	asked := func(url string) (result, forgeReplay) {
+	asked := func(url string) (result, agentreplay.ForgeReplay) {
 		t.Helper()
 		return forgeReplayed(t, "--replay-source", forgeInvocation, "--deck", dir, "--replay-tool-oracle", url)
 	}
@@ -212,20 +212,5 @@ func TestAnOracleElsewhereAnswersForge(t *testing.T) {
 	got, doc := asked(again.URL)
 	if got.code != exitOK || doc.Oracle != again.URL || len(doc.Report.Tools) != 1 || doc.Report.Tools[0].Layer != rerun.LayerOracle || len(handler.Reports()) != 1 {
 		t.Errorf("an oracle elsewhere: %+v", got)
-	}
-}
-
-func TestOnlyAuditRecordsAreTapped(t *testing.T) {
-	var passed strings.Builder
-	tap := &auditTap{w: &passed}
-	record := `{"event":"session_start","schema_version":"1.0","prev_hash":"00"}`
-	for _, part := range []string{"banner\n{not json}\n" + record[:20], record[20:] + "\n{\"event\":\"x\"}\n", strings.Repeat("y", maxAuditLine+1), "\n" + record} {
-		if n, err := tap.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	tap.into(ingest.NewBatch(nil, nil))
-	if len(tap.lines) != 2 || tap.lines[0] != record || tap.lines[1] != record || tap.lost != 1 || !strings.HasSuffix(passed.String(), record) {
-		t.Errorf("%d lines, %d lost", len(tap.lines), tap.lost)
 	}
 }

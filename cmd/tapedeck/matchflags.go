@@ -40,28 +40,34 @@ func (f *matchFlags) hint(o oracle.Outcome) string {
 	return ""
 }
 
-func (f *matchFlags) options() (oracle.Options, error) {
-	rules, err := f.from.Read()
-	if err != nil {
-		return oracle.Options{}, err
+func (f *matchFlags) options() (o oracle.Options, err error) {
+	if o.Rules, err = f.from.Read(); err != nil {
+		return o, err
 	}
-	o := oracle.Options{Rules: rules}
+	o.Verifier, err = f.verifier()
+	return o, err
+}
+
+// verifier verifies tokens in recorded arguments; nil without a key.
+func (f *matchFlags) verifier() (oracle.TokenVerifier, error) {
 	text := secretenv.Get(keyVariable)
 	switch {
 	case f.keyFile != "":
-		if o.Verifier, err = redactionVerifier(f.keyFile, f.keyScope); err != nil {
-			return oracle.Options{}, fmt.Errorf("--redaction-key-file: %w", err)
+		v, err := redactionVerifier(f.keyFile, f.keyScope)
+		if err != nil {
+			return nil, fmt.Errorf("--redaction-key-file: %w", err)
 		}
+		return v, nil
 	case text != "":
 		key, err := redact.ParseKey([]byte(text), f.keyScope)
 		if err != nil {
-			return oracle.Options{}, fmt.Errorf("%w (environment variable %s)", err, keyVariable)
+			return nil, fmt.Errorf("%w (environment variable %s)", err, keyVariable)
 		}
-		o.Verifier = key
+		return key, nil
 	case f.keyScope != "":
-		return oracle.Options{}, fmt.Errorf("--redaction-key-scope needs --redaction-key-file or $%s", keyVariable)
+		return nil, fmt.Errorf("--redaction-key-scope needs --redaction-key-file or $%s", keyVariable)
 	}
-	return o, nil
+	return nil, nil
 }
 
 const exactUsage = "take no ids, times and the like for equal that differ from run to run"

@@ -20,13 +20,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evaluation/checkcmd"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
 	"github.com/tapedeck/tapedeck/internal/evaluation/minimise"
+	"github.com/tapedeck/tapedeck/internal/replay/agentreplay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 type minimiseFlags struct {
 	refs
-	replayer
+	replayerFlags
 	check         string
 	checkTime     time.Duration
 	out, state    string
@@ -35,7 +36,6 @@ type minimiseFlags struct {
 	maxTime       time.Duration
 	anyCode       bool
 	asJSON, quiet bool
-	settings      map[string]string
 }
 
 // ofTheSearch are the flags on which an outcome depends, beside ofThePlan.
@@ -75,20 +75,21 @@ does not fail on the run, or something could not be run.`,
   tapedeck minimise ./tape.json --check './fails.sh {answer}' --input stdin -- python agent.py`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var argv []string
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				args, f.argv = args[:dash], args[dash:]
-				if len(f.argv) == 0 {
+				args, argv = args[:dash], args[dash:]
+				if len(argv) == 0 {
 					return errors.New("there is no command behind the --")
 				}
 			}
 			if len(args) != 1 {
 				return fmt.Errorf("minimise takes one REF, not %d", len(args))
 			}
-			var err error
-			if f.settings, err = settingsOf(cmd, append(ofTheSearch, ofThePlan...)...); err != nil {
+			settings, err := settingsOf(cmd, append(ofTheSearch, ofThePlan...)...)
+			if err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args[0], argv, settings, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -103,25 +104,25 @@ does not fail on the run, or something could not be run.`,
 	flags.BoolVar(&f.quiet, "quiet", false, "no line per step on stderr")
 	f.refs.add(cmd, "ID")
 	f.addUnverified()
-	f.replayer.add(cmd)
+	f.replayerFlags.add(cmd)
 	return cmd
 }
 
-func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.Writer) (err error) {
+func (f *minimiseFlags) run(ctx context.Context, ref string, argv []string, settings map[string]string, stdout, stderr io.Writer) (err error) {
 	if f.maxChecks < 0 || f.maxTime < 0 {
 		return errors.New("--max-checks and --max-time must not be negative")
 	}
 	if !slices.Contains(minimise.Levels, minimise.Level(f.downTo)) {
 		return fmt.Errorf("--down-to %q is unknown: want events, messages or characters", f.downTo)
 	}
-	judge, err := newJudging(f.check, f.checkTime, f.checkEnviron(ref, f.Deck))
+	judge, err := newJudge(f.check, f.checkTime, f.checkEnviron(ref, f.Deck))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, judge.Close()) }()
-	f.stderr = io.Discard // what the command writes, a hundred times
-	if len(f.argv) > 0 {
-		if err := f.replayer.check(); err != nil {
+	var options agentreplay.Options
+	if len(argv) > 0 {
+		if options, err = f.replayerFlags.open(argv, io.Discard); err != nil { // the command writes the same a hundred times
 			return err
 		}
 	}
@@ -133,7 +134,7 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 		return err
 	}
 	journal, err := minimise.OpenJournal(f.state, minimise.Plan{
-		Source: source.TapeID, Check: judge.command.Argv, Command: f.argv, Programs: programsOf(judge.command.Argv, f.argv), Settings: f.settings,
+		Source: source.TapeID, Check: judge.Argv, Command: argv, Programs: programsOf(judge.Argv, argv), Settings: settings,
 	})
 	if err != nil {
 		return err
@@ -146,7 +147,9 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 	}
 	m := &minimise.Minimiser{
 		Source: source, Journal: journal, DownTo: minimise.Level(f.downTo), MaxChecks: f.maxChecks,
-		Check: func(ctx context.Context, t *tape.Tape) (minimise.Outcome, error) { return f.outcome(ctx, judge, t) },
+		Check: func(ctx context.Context, t *tape.Tape) (minimise.Outcome, error) {
+			return f.outcome(ctx, judge, options, t)
+		},
 		Smaller: func(_ *tape.Tape, s minimise.Size, checks int) error {
 			if !f.quiet {
 				say(stderr, "after %d checks: %s", checks, sizeText(s))
@@ -165,7 +168,7 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 		err = writeJSON(stdout, result)
 	} else {
 		_, err = fmt.Fprintf(stdout, "%s\n  of    %s: %s\n  kept  %s: %s\n  %s fails with %s; %d checks now, %d outcomes known before\n",
-			resultText(result), deck.ShortID(source.Run.RunID), sizeText(result.From), printable(f.out), sizeText(result.To), printable(strings.Join(judge.command.Argv, " ")), result.Failure, result.Checks, result.Known)
+			resultText(result), deck.ShortID(source.Run.RunID), sizeText(result.From), printable(f.out), sizeText(result.To), printable(strings.Join(judge.Argv, " ")), result.Failure, result.Checks, result.Known)
 	}
 	if err == nil && !result.Minimal {
 		err = &exitError{code: exitPartial}
@@ -203,20 +206,20 @@ func programsOf(commands ...[]string) map[string]string {
 }
 
 // outcome is what the check says of a candidate, or of a replay of the command on it.
-func (f *minimiseFlags) outcome(ctx context.Context, judge *judging, t *tape.Tape) (minimise.Outcome, error) {
+func (f *minimiseFlags) outcome(ctx context.Context, judge *checkcmd.Judge, options agentreplay.Options, t *tape.Tape) (minimise.Outcome, error) {
 	var result checkcmd.Result
 	var err error
-	if len(f.argv) == 0 {
-		result, err = judge.recorded(ctx, t)
+	if len(options.Argv) == 0 {
+		result, err = judge.Recorded(ctx, t)
 	} else {
-		of, replayErr := f.replay(ctx, t, "minimise-"+strings.TrimPrefix(t.TapeID, "sha256:")[:16])
+		out, replayErr := agentreplay.Run(ctx, options, agentreplay.Recording{Tape: t}, "minimise-"+strings.TrimPrefix(t.TapeID, "sha256:")[:16])
 		switch {
 		case ctx.Err() != nil, errors.Is(replayErr, rerun.ErrNotRun):
 			return "", replayErr
-		case replayErr != nil, of.tape == nil, of.report.Exit.TimedOut:
+		case replayErr != nil, out.Tape == nil, out.Report.Exit.TimedOut:
 			return minimise.Undecided, nil // a candidate that the command cannot be replayed on
 		}
-		result, err = judge.replayed(ctx, t, of)
+		result, err = judgeReplay(ctx, judge, t, out)
 	}
 	switch {
 	case err != nil:

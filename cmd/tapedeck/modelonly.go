@@ -37,7 +37,6 @@ const defaultModels = "https://api.openai.com/v1"
 
 // modelOnly asks the turns of a run again. Calls of tools count in every comparison, texts in that of all.
 func (r *replaying) modelOnly(ctx context.Context, f *modelOnlyFlags, level compare.Level, refs []string) error {
-	r.lines = r.flags.ndjson
 	if len(refs) != 1 {
 		return fmt.Errorf("--model-only takes one REF, not %d", len(refs))
 	}
@@ -65,7 +64,7 @@ func (r *replaying) modelOnly(ctx context.Context, f *modelOnlyFlags, level comp
 	if err != nil {
 		return err
 	}
-	if r.flags.asJSON || r.flags.ndjson {
+	if r.asJSON {
 		err = r.print(report)
 	} else {
 		err = r.write([]byte(report.Text()))

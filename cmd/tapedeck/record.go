@@ -18,10 +18,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/capture"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/internal/surfaces/doctor"
 )
 
@@ -80,26 +82,8 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 	return cmd
 }
 
-// observe runs the command and takes in its telemetry, or with --tee its model calls. dir is a folder that is
-// removed when the command has ended.
-func (f *recordFlags) observe(ctx context.Context, c *capture.Capture, command rerun.Command, dir string, seen *doctor.Receiver) (agent capture.Launched, exit rerun.Exit, err error) {
-	if f.tee {
-		t, err := capture.OpenTee(ctx, c.Environ, command.Argv)
-		if err != nil {
-			return agent, exit, err
-		}
-		exit, err = t.Run(ctx, c, command, dir)
-		return agent, exit, err
-	}
-	exit, err = c.Run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {
-		agent, err = capture.LaunchRecorded(command, c.Environ, dir, c.Say)
-		seen.Told(givenTo(&agent, command.Env))
-		return err
-	})
-	return agent, exit, err
-}
-
-func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f recordFlags, argv []string) (err error) {
+// check refuses what cannot work before the command runs.
+func (f *recordFlags) check() error {
 	switch {
 	case f.to == "":
 		return errors.New("record needs --to DECK")
@@ -110,7 +94,11 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	case f.timeout < 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
 	}
-	if err := f.harnessFlags.check(); err != nil {
+	return f.harnessFlags.check()
+}
+
+func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f recordFlags, argv []string) (err error) {
+	if err := f.check(); err != nil {
 		return err
 	}
 	sign, err := f.sign.signer() // before the command runs
@@ -139,64 +127,106 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: f.tenant, SameKey: guard.trace, Say: sayer(stderr),
 		Wrote: func(t derive.Written) error { return reportTape(stdout, t) },
 	}
-	known, err := f.begin(ctx, f.to, stderr)
+	r, err := f.run(ctx, argv, redactor, stdin, stderr)
 	if err != nil {
 		return err
+	}
+	sayRedacted(stderr, &r.In.Redactor)
+	if err := w.Write(ctx, d, r.In); err != nil {
+		return err
+	}
+	return f.conclude(r, w, stderr)
+}
+
+// recorded is a command that has ended.
+type recorded struct {
+	*capture.Capture
+	advisor *doctor.Receiver
+	agent   capture.Launched
+	exit    rerun.Exit
+	passed  bool // all checks of the outcome
+}
+
+// run runs the command and captures what it does, with what is known of the run beside that.
+func (f *recordFlags) run(ctx context.Context, argv []string, redactor *redact.Redactor, stdin io.Reader, stderr io.Writer) (r *recorded, err error) {
+	known, err := f.begin(ctx, f.to, stderr)
+	if err != nil {
+		return nil, err
 	}
 	environ, withheld := f.env.program(f.to)
 	if len(withheld) > 0 {
 		say(stderr, "the command does not get %s, which open the deck; --env NAME passes one on", strings.Join(withheld, ", "))
 	}
-	sayIfSeen(stderr)
+	if text := secretenv.Exposed(); text != "" {
+		say(stderr, "%s", text)
+	}
 	dir, err := os.MkdirTemp("", "tapedeck-record-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	bodies, err := agentprofile.OpenBodies(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, bodies.Close()) }()
-	seen := doctor.NewReceiver()
-	c := &capture.Capture{In: ingest.NewBatch(nil, redactor), Environ: environ, Bodies: bodies, Also: seen, Say: sayer(stderr), Ended: func(exit rerun.Exit) { sayExit(stderr, exit) }}
+	r = &recorded{advisor: doctor.NewReceiver()}
+	r.Capture = &capture.Capture{
+		In: ingest.NewBatch(nil, redactor), Environ: environ, Bodies: bodies, Also: r.advisor, Say: sayer(stderr),
+		Ended: func(exit rerun.Exit) { sayExit(stderr, exit) },
+	}
 	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace, Detached: func(names []string) { sayDetached(stderr, names) }}
-	agent, exit, err := f.observe(ctx, c, command, dir, seen)
-	if err != nil {
+	if err := f.observe(ctx, r, command, dir); err != nil {
+		return nil, err
+	}
+	r.passed = known.end(ctx, environ, f.timeout, f.grace)
+	return r, r.Release(&known.facts, known.kept)
+}
+
+// observe runs the command and captures its telemetry, or with --tee its model calls. dir is a folder for its settings.
+func (f *recordFlags) observe(ctx context.Context, r *recorded, command rerun.Command, dir string) error {
+	if f.tee {
+		t, err := capture.OpenTee(ctx, r.Environ, command.Argv)
+		if err != nil {
+			return err
+		}
+		r.exit, err = t.Run(ctx, r.Capture, command, dir)
 		return err
 	}
-	passed := known.end(ctx, environ, f.timeout, f.grace)
-	if err := c.Release(&known.facts, known.kept); err != nil {
+	var err error
+	r.exit, err = r.Run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {
+		r.agent, err = capture.LaunchRecorded(command, r.Environ, dir, r.Say)
+		r.advisor.Told(givenTo(&r.agent, command.Env))
 		return err
-	}
-	sayRedacted(stderr, &c.In.Redactor)
-	if err := w.Write(ctx, d, c.In); err != nil {
-		return err
-	}
-	if c.Len() > 0 && !f.tee { // there is nothing to set
-		if advice := seen.Diagnose(); !advice.Healthy() {
+	})
+	return err
+}
+
+// conclude says what was recorded, what the telemetry lacks, and where to look at it.
+func (f *recordFlags) conclude(r *recorded, w *ingest.Writer, stderr io.Writer) error {
+	if r.Len() > 0 && !f.tee { // there is nothing to set
+		if advice := r.advisor.Diagnose(); !advice.Healthy() {
 			if _, err := stderr.Write(reportText(advice, false)); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
-	case c.Len() == 0 && f.tee:
+	case r.Len() == 0 && f.tee:
 		return errors.New("nothing was written: no model call passed. The command has to ask its models where the variables say that --tee sets, by a protocol that is known: see docs/replay.md")
-	case c.Len() == 0 && agent.Name != "":
-		return fmt.Errorf("nothing was written: no telemetry came of %s%s", agent.Name, whySilent(&agent))
-	case c.Len() == 0:
+	case r.Len() == 0 && r.agent.Name != "":
+		return fmt.Errorf("nothing was written: no telemetry came of %s%s", r.agent.Name, whySilent(&r.agent))
+	case r.Len() == 0:
 		return errors.New("nothing was written: no telemetry came. The command has to export spans by OTLP to $OTEL_EXPORTER_OTLP_ENDPOINT, which record sets, " +
 			"and to flush them before it ends: an SDK with an OTLP exporter, and the instrumentation of its framework. See docs/first-tape.md")
 	case w.Written == 0:
-		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", c.Len())
-	}
-	if w.Written == 1 {
+		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", r.Len())
+	case w.Written == 1:
 		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.Last), f.to)
-	} else {
+	default:
 		say(stderr, "to look at the %d runs: tapedeck ls %s", w.Written, f.to)
 	}
-	if exit.Code != 0 || exit.TimedOut || w.Refused > 0 || !passed {
+	if r.exit.Code != 0 || r.exit.TimedOut || w.Refused > 0 || !r.passed {
 		return &exitError{code: exitPartial}
 	}
 	return nil

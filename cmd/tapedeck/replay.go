@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ could not be loaded.`,
   tapedeck replay 4bf92f35 --deck ./deck --input 'http:POST http://127.0.0.1:8000/ask' --answer http -- node server.js`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &replaying{flags: &f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			r := &replaying{flags: &f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: f.asJSON || f.ndjson, lines: f.ndjson}
 			dash := cmd.ArgsLenAtDash()
 			mode := f.replayMode(dash >= 0)
 			if err := mode.checkFlags(cmd.Flags()); err != nil {
@@ -88,11 +89,7 @@ could not be loaded.`,
 				if dash < 0 {
 					dash = len(args)
 				}
-				refs, err := f.rerun.refs(args[:dash])
-				if err != nil {
-					return err
-				}
-				return (&rerunning{replaying: r, f: &f.rerun, argv: args[dash:]}).run(cmd.Context(), refs)
+				return r.rerun(cmd.Context(), args[:dash], args[dash:])
 			}
 			return r.run(cmd.Context(), args)
 		},
@@ -130,13 +127,11 @@ type replaying struct {
 	flags          *replayFlags
 	stdout, stderr io.Writer
 	code           int
-	lines          bool               // JSON on one line per run
+	asJSON, lines  bool               // lines: on one line for each run
 	checked        replay.CheckReport // what a file is written of
 }
 
 func (r *replaying) run(ctx context.Context, args []string) error {
-	r.flags.asJSON = r.flags.asJSON || r.flags.ndjson
-	r.lines = r.flags.ndjson
 	if i := slices.IndexFunc(r.flags.failOn, func(s string) bool { return !slices.Contains(replay.Statuses, s) }); i >= 0 {
 		return fmt.Errorf("--fail-on-status %q is unknown; statuses are %s", r.flags.failOn[i], strings.Join(replay.Statuses, ", "))
 	}
@@ -174,6 +169,28 @@ func (r *replaying) note(add func(*replay.CheckReport)) {
 	}
 }
 
+// reportFile is a file with a report in one form; no name is no file.
+type reportFile struct {
+	name  string
+	write func(io.Writer) error
+}
+
+func writeReports(files ...reportFile) error {
+	for _, file := range files {
+		if file.name == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := file.write(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file.name, b.Bytes(), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeChecks writes the files that were asked for.
 func (r *replaying) writeChecks() error {
 	f := &r.flags.rerun
@@ -197,7 +214,7 @@ func (r *replaying) checkAll(ctx context.Context, arg string, several bool) erro
 			return ctx.Err()
 		}
 		several = several || another
-		r.lines = r.flags.ndjson || several
+		r.lines = r.lines || several
 		switch {
 		case err == nil:
 			err = r.check(one)
@@ -219,7 +236,7 @@ func (r *replaying) cannot(source string, err error) error {
 	r.code = exitFailed
 	complain(r.stderr, err)
 	r.note(func(c *replay.CheckReport) { c.Failed(source, err) })
-	if !r.flags.asJSON {
+	if !r.asJSON {
 		return nil
 	}
 	return r.print(replay.Failed{Source: source, Mode: waza.ModelReplay, Error: err.Error()})
@@ -249,7 +266,7 @@ func (r *replaying) bisect(ctx context.Context, args []string) error {
 	if !c.Match {
 		r.code = exitPartial
 	}
-	if r.flags.asJSON {
+	if r.asJSON {
 		err = r.print(c)
 	} else {
 		err = r.write(replay.BisectText(c))
@@ -267,7 +284,7 @@ func (r *replaying) check(one replay.Recorded) error {
 		report := c.Snapshot(one)
 		r.worst(report.Pass)
 		r.note(func(c *replay.CheckReport) { c.Snapshot(report) })
-		if r.flags.asJSON {
+		if r.asJSON {
 			return r.print(report)
 		}
 		return r.write(replay.SnapshotText(report))
@@ -275,7 +292,7 @@ func (r *replaying) check(one replay.Recorded) error {
 	report := c.Tape(one)
 	r.worst(report.Pass)
 	r.note(func(c *replay.CheckReport) { c.Tape(&report) })
-	if r.flags.asJSON {
+	if r.asJSON {
 		return r.print(report)
 	}
 	return r.write(report.Text())

@@ -4,7 +4,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +19,9 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evaluation/suite"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/agentreplay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
@@ -140,7 +141,7 @@ func newSuiteList() *cobra.Command {
 }
 
 type suiteRunFlags struct {
-	replayer
+	replayerFlags
 	dir, pages      string
 	only            []string
 	repeat          int
@@ -174,8 +175,7 @@ be read or replayed.`,
 			case dash > 0:
 				return fmt.Errorf("suite run takes no %s; --only names cases, --suite the folder", args[0])
 			}
-			f.argv = args
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -187,7 +187,7 @@ be read or replayed.`,
 	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.StringVar(&f.pages, "pages", "", "write a page with both runs side by side into this folder for each case that did not pass")
-	f.replayer.add(cmd)
+	f.replayerFlags.add(cmd)
 	return cmd
 }
 
@@ -220,12 +220,12 @@ func (f *suiteRunFlags) wanted(cases []*suite.Case) ([]*suite.Case, error) {
 	return list, nil
 }
 
-func (f *suiteRunFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (f *suiteRunFlags) run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 	if f.repeat < 1 || f.checkTime <= 0 {
 		return errors.New("--repeat and --check-timeout must be positive")
 	}
-	f.stderr = concurrent(stderr)
-	if err := f.check(); err != nil {
+	options, err := f.replayerFlags.open(argv, stderr)
+	if err != nil {
 		return err
 	}
 	cases, broken, err := suite.Open(f.dir)
@@ -235,14 +235,14 @@ func (f *suiteRunFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 	if cases, err = f.wanted(cases); err != nil {
 		return err
 	}
-	report := suite.Report{Suite: f.dir, Command: f.argv, Repeat: f.repeat, Cases: []suite.Result{}, Broken: []string{}}
+	report := suite.Report{Suite: f.dir, Command: argv, Repeat: f.repeat, Cases: []suite.Result{}, Broken: []string{}}
 	for _, err := range broken {
 		report.Broken = append(report.Broken, err.Error())
 	}
 	for _, c := range cases {
 		result := suite.Result{Name: c.Name, Source: c.Tape.Run.RunID}
 		for n := range f.repeat {
-			replay, err := f.one(ctx, c, n+1)
+			replay, err := f.one(ctx, options, c, n+1)
 			if err != nil {
 				return err
 			}
@@ -256,21 +256,13 @@ func (f *suiteRunFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 }
 
 func (f *suiteRunFlags) report(report *suite.Report, stdout io.Writer) error {
-	var junit bytes.Buffer
-	if err := report.JUnit(&junit); err != nil {
+	err := writeReports(reportFile{f.markdown, func(w io.Writer) error {
+		_, err := io.WriteString(w, report.Markdown())
+		return err
+	}}, reportFile{f.junit, report.JUnit})
+	if err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		name string
-		body []byte
-	}{{f.markdown, []byte(report.Markdown())}, {f.junit, junit.Bytes()}} {
-		if file.name != "" {
-			if err := os.WriteFile(file.name, file.body, 0o600); err != nil {
-				return err
-			}
-		}
-	}
-	var err error
 	if f.asJSON {
 		err = writeJSON(stdout, report)
 	} else {
@@ -283,11 +275,10 @@ func (f *suiteRunFlags) report(report *suite.Report, stdout io.Writer) error {
 }
 
 // one replays a case, for the n-th time, and judges it. An error ends the suite.
-func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suite.Replay, err error) {
-	p := f.replayer
+func (f *suiteRunFlags) one(ctx context.Context, o agentreplay.Options, c *suite.Case, n int) (out suite.Replay, err error) {
 	out = suite.Replay{ID: fmt.Sprintf("suite-%s-%d", c.Name, n), Status: suite.NotDone, Reasons: []string{}}
-	if p.rerunFlags.compare = c.Compare; c.Compare == suite.NoEvents {
-		p.rerunFlags.compare = string(compare.Actions)
+	if o.Level = compare.Level(cmp.Or(c.Compare, f.compare)); c.Compare == suite.NoEvents {
+		o.Level = compare.Actions
 	}
 	dir, err := os.MkdirTemp("", "tapedeck-suite-")
 	if err != nil {
@@ -295,15 +286,15 @@ func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suit
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if len(c.Rules.File) > 0 {
-		if p.match.from.Rules != "" {
+		if o.Rules.Rules != "" {
 			return out, fmt.Errorf("%s has rules of its own: --rules is for suites whose cases have none", c.Name)
 		}
-		p.match.from.Rules = filepath.Join(dir, "rules.yaml")
-		if err := os.WriteFile(p.match.from.Rules, c.Rules.File, 0o600); err != nil {
+		o.Rules.Rules = filepath.Join(dir, "rules.yaml")
+		if err := os.WriteFile(o.Rules.Rules, c.Rules.File, 0o600); err != nil {
 			return out, err
 		}
 	}
-	of, err := p.replay(ctx, c.Tape, out.ID)
+	of, err := agentreplay.Run(ctx, o, agentreplay.Recording{Tape: c.Tape, At: replay.Location{Name: filepath.Join(c.Dir, tape.TapeFile)}}, out.ID)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, rerun.ErrNotRun):
 		return out, err
@@ -311,8 +302,8 @@ func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suit
 		out.Reasons = append(out.Reasons, err.Error())
 		return out, nil
 	}
-	out.Notes = of.report.Notes()
-	for _, check := range of.report.Checks {
+	out.Notes = of.Report.Notes()
+	for _, check := range of.Report.Checks {
 		if check.OK || check.Name == rerun.CheckAnswer || check.Name == rerun.CheckEvents && c.Compare == suite.NoEvents {
 			continue // what is expected of the answer stands in the case
 		}
@@ -323,13 +314,13 @@ func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suit
 		out.Reasons = append(out.Reasons, reason)
 	}
 	switch {
-	case of.report.Verdict == rerun.NotDone:
+	case of.Report.Verdict == rerun.NotDone:
 		return out, nil
-	case of.tape == nil: // it left the recording, and no run came that could be judged
+	case of.Tape == nil: // it left the recording, and no run came that could be judged
 		out.Status = suite.Failed
 		return out, f.page(c, of)
 	}
-	out.Reasons = append(out.Reasons, c.Judge(of.tape, of.answer)...)
+	out.Reasons = append(out.Reasons, c.Judge(of.Tape, of.Answer())...)
 	if c.Answer != nil && c.Answer.Check != "" {
 		if err := f.judged(ctx, c, of, &out); err != nil {
 			return out, err
@@ -343,13 +334,13 @@ func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suit
 }
 
 // judged asks the command of a case what it says of the answer.
-func (f *suiteRunFlags) judged(ctx context.Context, c *suite.Case, of outcomeOf, out *suite.Replay) (err error) {
-	judge, err := newJudging(c.Answer.Check, f.checkTime, f.checkEnviron())
+func (f *suiteRunFlags) judged(ctx context.Context, c *suite.Case, of *agentreplay.Outcome, out *suite.Replay) (err error) {
+	judge, err := newJudge(c.Answer.Check, f.checkTime, f.checkEnviron())
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	defer func() { err = errors.Join(err, judge.Close()) }()
-	result, err := judge.replayed(ctx, c.Tape, of)
+	result, err := judgeReplay(ctx, judge, c.Tape, of)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Name, err)
@@ -366,20 +357,12 @@ func (f *suiteRunFlags) judged(ctx context.Context, c *suite.Case, of outcomeOf,
 }
 
 // page shows a case that did not pass.
-func (f *suiteRunFlags) page(c *suite.Case, of outcomeOf) error {
+func (f *suiteRunFlags) page(c *suite.Case, of *agentreplay.Outcome) error {
 	if f.pages == "" {
 		return nil
 	}
 	if err := os.MkdirAll(f.pages, 0o700); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	var replayed sidebyside.Tape
-	if of.tape != nil {
-		replayed = sidebyside.Of(of.report.ReplayRunID, of.tape)
-	}
-	if err := replayPage(&b, sidebyside.Of(filepath.Join(c.Dir, tape.TapeFile), c.Tape), replayed, of.report, of.report.Comparison, of.report.Headline); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(f.pages, c.Name+".html"), b.Bytes(), 0o600)
+	return writeReports(reportFile{filepath.Join(f.pages, c.Name+".html"), of.Page})
 }

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package derive turns the evidence of a trace into what lies in the deck: its part, and a generation of tapes made from all parts.
-// The tape exporter and the command line call the same Writer, so both write the same bytes.
+// Package derive turns the evidence of a trace into what lies in the deck: its part, and a generation of
+// tapes made from all parts. The tape exporter and the command line call the same Writer, so both write the
+// same bytes.
 package derive
 
 import (
@@ -59,15 +60,17 @@ type Request struct {
 	Tenant  string
 	TraceID string
 	Set     *evidence.Set
-	// Complete says that the runs of the trace have ended as far as anyone can know. Evidence that is not complete lies under undecided/ until
-	// the rest comes.
+	// Complete says that the runs of the trace have ended as far as anyone can know. Evidence that is not
+	// complete lies under undecided/ until the rest comes.
 	Complete bool
-	// First says that nothing of the trace was passed on before, as far as the sender knows. It saves looking into the deck beforehand; an
-	// error in it costs work and changes nothing that is written.
+	// First says that nothing of the trace was passed on before, as far as the sender knows. It saves looking
+	// into the deck beforehand; an error in it costs work and changes nothing that is written.
 	First bool
-	// Idle, if there is one, is called when nothing is left to do but to wait for other traces, with which this one shares an object.
+	// Idle, if there is one, is called when nothing is left to do but to wait for other traces, with which
+	// this one shares an object.
 	Idle func()
-	// GoesOn says that the sender brings other traces whether this one is durable or not, so that it is worth waiting for them.
+	// GoesOn says that the sender brings other traces whether this one is durable or not, so that it is worth
+	// waiting for them.
 	GoesOn bool
 }
 
@@ -83,8 +86,8 @@ type Written struct {
 	Findings  int
 }
 
-// ErrDefect is returned, wrapped, when a defect of this program keeps it from taking the evidence. Nothing of the evidence
-// has been stored yet. The sender has to keep it.
+// ErrDefect is returned, wrapped, when a defect of this program keeps it from taking the evidence. Nothing of
+// the evidence has been stored yet. The sender has to keep it.
 var ErrDefect = errors.New("a defect in this program")
 
 // Stored is the evidence of one trace, durable and united with what the deck held of it.
@@ -105,9 +108,9 @@ func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
 	return written, err
 }
 
-// Deliver makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing. Several deliveries of one
-// trace may be under way at once. Each makes its part durable, and as few as possible derive. All return when tapes of all their parts are
-// there.
+// Deliver makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes
+// nothing. Several deliveries of one trace may be under way at once. Each makes its part durable, and as few
+// as possible derive. All return when tapes of all their parts are there.
 func (w *Writer) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
 	d := w.turns.join(r.Tenant, r.TraceID)
 	defer w.turns.leave(r.Tenant, r.TraceID, d)
@@ -150,8 +153,9 @@ func (w *Writer) store(ctx context.Context, r Request, d *delivery) (s *Stored, 
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
 	}
-	// A trace moves from undecided to where it belongs, and from production to the replays. Another writer may move it while this one writes;
-	// or a tag lies in a part that is there already. Then this one follows.
+	// A trace moves from undecided to where it belongs, and from production to the replays. Another writer
+	// may move it while this one writes; or a tag lies in a part that is there already. Then this one
+	// follows.
 	const most = 4
 	known := r.Set
 	for range most {
@@ -230,8 +234,8 @@ func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *eviden
 	})
 }
 
-// Tapes derives the tapes of one trace and writes them, unless they are there already. Runs whose root span ids are given in except
-// are left out: they are part of a joined run.
+// Tapes derives the tapes of one trace and writes them, unless they are there already. Runs whose root span
+// ids are given in except are left out: they are part of a joined run.
 func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Written, error) {
 	if s.Placement.Refused {
 		return nil, nil
@@ -311,7 +315,8 @@ func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, st
 		w.deriver.AddSignatures(runs, tapes, parts) // behind the gate: a signature looks random to it
 		_, err := target.PutGeneration(ctx, gen, runs)
 		if errors.Is(err, deck.ErrBuried) {
-			// Retention takes generations away that another has replaced: then the tapes that are wanted are there.
+			// Retention takes generations away that another has replaced: then the tapes that are wanted are
+			// there.
 			if current, ok, stateErr := w.deck.Current(ctx, location); stateErr == nil && ok && current.Compare(gen) > 0 {
 				return nil, nil
 			}
@@ -350,9 +355,10 @@ func (w *Writer) written(location deck.Location, gen deck.Generation, tapes []*t
 	return written
 }
 
-// prune takes away what a complete generation has replaced. Readers of the replaced generation find the next one (see deck.ReadCurrent). A
-// writer that is writing the replaced generation, or dies here, leaves files that no reader takes. The next writer takes those away. Where
-// pruning is not allowed, the replaced generation stays for gc.
+// prune takes away what a complete generation has replaced. Readers of the replaced generation find the next
+// one (see deck.ReadCurrent). A writer that is writing the replaced generation, or dies here, leaves files
+// that no reader takes. The next writer takes those away. Where pruning is not allowed, the replaced
+// generation stays for gc.
 func (w *Writer) prune(ctx context.Context, location deck.Location, state deck.LocationState, gen deck.Generation) {
 	var gone []deck.GenerationState
 	for _, g := range state.Generations {

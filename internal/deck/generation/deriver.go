@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generation derives the tapes of a trace from its parts, and makes the files and the rows of a generation. It is
-// a function of the evidence and of its options: it reads no deck and writes none. Whatever writes or reads a deck calls
-// it, so all of them make the same bytes.
+// Package generation derives the tapes of a trace from its parts, and makes the files and the rows of a
+// generation. It is a function of the evidence and of its options: it reads no deck and writes none. Whatever
+// writes or reads a deck calls it, so all of them make the same bytes.
 package generation
 
 import (

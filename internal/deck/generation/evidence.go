@@ -20,8 +20,8 @@ type Evidence struct {
 	Cut bool
 }
 
-// Unite fills Set with the parts that are named, within the bounds. The part named own is known already; read returns the
-// others.
+// Unite fills Set with the parts that are named, within the bounds. The part named own is known already; read
+// returns the others.
 func (d *Deriver) Unite(e *Evidence, parts []string, own string, known *evidence.Set, read func(digest string) ([]byte, error)) error {
 	e.All, e.Parts = parts, parts
 	d.Stage(StageUnite)
@@ -49,8 +49,8 @@ func (d *Deriver) Unite(e *Evidence, parts []string, own string, known *evidence
 	return nil
 }
 
-// Items is the number of items in the name of the generation. It never falls when evidence arrives: evidence that is cut
-// counts more than any that is whole, and grows by parts.
+// Items is the number of items in the name of the generation. It never falls when evidence arrives: evidence
+// that is cut counts more than any that is whole, and grows by parts.
 func (d *Deriver) Items(e *Evidence) int {
 	if e.Cut {
 		return d.Bounds.Items + len(e.All)

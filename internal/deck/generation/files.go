@@ -29,9 +29,9 @@ var DefaultFormats = []string{FormatTape, FormatOracle}
 // KnownFormats lists what Options.Formats may hold.
 func KnownFormats() []string { return append(slices.Clone(DefaultFormats), formats.Beside()...) }
 
-// Files seals a tape and renders it with the files that lie beside it, tape.json last. The tape holds the digests of
-// these files. A format that cannot hold the run is left out, and the tape says so. The bodies may lie in text, which is
-// returned with its new size; nil allocates one.
+// Files seals a tape and renders it with the files that lie beside it, tape.json last. The tape holds the
+// digests of these files. A format that cannot hold the run is left out, and the tape says so. The bodies may
+// lie in text, which is returned with its new size; nil allocates one.
 func Files(text []byte, t *tape.Tape, names []string) ([]deck.File, []byte, error) {
 	var files []deck.File
 	var digests, leftOut []exactjson.Member

@@ -29,7 +29,8 @@ func fullTape(t *testing.T) *tape.Tape {
 	return tp
 }
 
-// TestEveryFormatLiesBesideTheTape: tape.json is the last one and vouches for the others, and a second call changes nothing.
+// TestEveryFormatLiesBesideTheTape: tape.json is the last one and vouches for the others, and a second call
+// changes nothing.
 func TestEveryFormatLiesBesideTheTape(t *testing.T) {
 	tp := fullTape(t)
 	files, _, err := Files(nil, tp, KnownFormats())

@@ -18,8 +18,8 @@ import (
 type Options struct {
 	// Producer names the program; its config digest is computed from the rest of the options.
 	Producer tape.Producer
-	// Formats default to DefaultFormats. The tape is always made. So is the oracle in a generation of several runs:
-	// it shows a reader that one of them still lacks its tape.
+	// Formats default to DefaultFormats. The tape is always made. So is the oracle in a generation of several
+	// runs: it shows a reader that one of them still lacks its tape.
 	Formats []string
 	// Replay tells replays from production; nil is segregation.Default.
 	Replay *segregation.Rules
@@ -33,18 +33,19 @@ type Options struct {
 	Explained func(reconstruct.Explanation)
 }
 
-// Bounds limit what one derivation takes in. Evidence beyond them stays in the deck, and a finding on the tapes says so.
+// Bounds limit what one derivation takes in. Evidence beyond them stays in the deck, and a finding on the
+// tapes says so.
 type Bounds struct {
-	// Bytes and Items bound the content of the evidence, see evidence.Union. The result does not depend on how the
-	// evidence is split into parts.
+	// Bytes and Items bound the content of the evidence, see evidence.Union. The result does not depend on
+	// how the evidence is split into parts.
 	Bytes int64
 	Items int
 	// Parts bounds how many parts are read: those whose names come first.
 	Parts int
 }
 
-// DefaultBounds are twice what agentrun passes on at once, and more late parts than any run has. In memory, pdata takes
-// two to three times these bytes, and so does a tape.
+// DefaultBounds are twice what agentrun passes on at once, and more late parts than any run has. In memory,
+// pdata takes two to three times these bytes, and so does a tape.
 var DefaultBounds = Bounds{Bytes: 128 << 20, Items: 100_000, Parts: 1000}
 
 // String is the finding about evidence that exceeds the bounds. It does not depend on how far.

@@ -14,8 +14,9 @@ import (
 // module is the path of the module that holds this package, whichever program it is linked into.
 const module = "github.com/tapedeck/tapedeck"
 
-// Producer names this project and the version of its module, not the program that links it. So the same evidence gives
-// the same tape, whether a collector or the command line derives it. A build from a checkout is "(devel)".
+// Producer names this project and the version of its module, not the program that links it. So the same
+// evidence gives the same tape, whether a collector or the command line derives it. A build from a checkout
+// is "(devel)".
 var Producer = sync.OnceValue(func() tape.Producer {
 	p := tape.Producer{Name: "tapedeck", Version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Rows are the rows of a reel for one generation. common holds what all of them have in common. The first row has the
-// evidence; without tapes it is the only one.
+// Rows are the rows of a reel for one generation. common holds what all of them have in common. The first row
+// has the evidence; without tapes it is the only one.
 func (d *Deriver) Rows(common reel.Row, made *Derived) []reel.Row {
 	common.Producer, common.Formats = string(d.producer), d.Formats
 	common.Revision, common.Items = int64(made.Generation.Revision), int64(made.Generation.Items)

@@ -15,7 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ErrUnderivable is returned, wrapped, when no tape can be made from the evidence. Trying again will not help.
+// ErrUnderivable is returned, wrapped, when no tape can be made from the evidence. Trying again will not
+// help.
 var ErrUnderivable = errors.New("no tape can be made")
 
 // ErrNoRun is returned, wrapped with the reason, for evidence that holds no run.
@@ -31,8 +32,8 @@ type Derived struct {
 	Runs       []deck.RunFiles // of the tapes
 }
 
-// Derive makes the tapes of a trace from its parts. The error is ErrNoRun, ErrUnderivable or one of read. With the first
-// two, the result is not nil as far as the generation is known.
+// Derive makes the tapes of a trace from its parts. The error is ErrNoRun, ErrUnderivable or one of read.
+// With the first two, the result is not nil as far as the generation is known.
 func (d *Deriver) Derive(tenant, traceID string, parts []string, read func(digest string) ([]byte, error)) (_ *Derived, err error) {
 	defer Recovered(&err, ErrUnderivable, traceID)
 	e := &Evidence{Tenant: tenant, TraceID: traceID}

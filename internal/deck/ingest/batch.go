@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ingest takes telemetry in that is known as a whole, redacts it, and writes its evidence and its tapes to a deck.
-// It is for programs without a collector.
+// Package ingest takes telemetry in that is known as a whole, redacts it, and writes its evidence and its
+// tapes to a deck. It is for programs without a collector.
 package ingest
 
 import (
@@ -29,12 +29,14 @@ type Batch struct {
 	other    int               // documents of metrics or profiles
 }
 
-// NewBatch returns an empty Batch. keys check the signatures of audit records; a nil redactor redacts nothing.
+// NewBatch returns an empty Batch. keys check the signatures of audit records; a nil redactor redacts
+// nothing.
 func NewBatch(keys forgeaudit.Keys, r *redact.Redactor) *Batch {
 	return &Batch{Set: evidence.NewSet(), Redactor: Redactor{Redactor: r}, audit: forgeaudit.New(keys), left: map[string]string{}}
 }
 
-// Add redacts a document in place and takes it in. The batch keeps audit records back until Writer.CloseAudit.
+// Add redacts a document in place and takes it in. The batch keeps audit records back until
+// Writer.CloseAudit.
 func (b *Batch) Add(doc otlpfile.Document) error {
 	switch doc.Signal {
 	case otlpfile.SignalTraces:

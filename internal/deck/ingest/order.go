@@ -9,10 +9,12 @@ import (
 	"sync"
 )
 
-// writers is how many traces are written at a time. Most of the time of a trace passes in waiting for the store.
+// writers is how many traces are written at a time. Most of the time of a trace passes in waiting for the
+// store.
 const writers = 8
 
-// reelWriters is the same for a deck of reels: traces that are written together share an object, and wait for each other.
+// reelWriters is the same for a deck of reels: traces that are written together share an object, and wait for
+// each other.
 const reelWriters = 512
 
 // outcome is the result of the work on one item.
@@ -21,8 +23,8 @@ type outcome[T any] struct {
 	err   error
 }
 
-// inOrder works on the items concurrently and yields the outcomes in the order of the items. It returns when all work that
-// began has ended.
+// inOrder works on the items concurrently and yields the outcomes in the order of the items. It returns when
+// all work that began has ended.
 func inOrder[I, T any](ctx context.Context, items []I, writers int, work func(context.Context, I) (T, error)) iter.Seq2[I, outcome[T]] {
 	return func(yield func(I, outcome[T]) bool) {
 		ctx, cancel := context.WithCancel(ctx)

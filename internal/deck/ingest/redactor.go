@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
-// Redactor redacts telemetry in place before it becomes evidence, and marks it as redacted. It removes markers that the
-// telemetry already has, because anybody can write one.
+// Redactor redacts telemetry in place before it becomes evidence, and marks it as redacted. It removes
+// markers that the telemetry already has, because anybody can write one.
 type Redactor struct {
 	Redactor *redact.Redactor // nil: nothing is redacted
 	report   redact.Report

@@ -29,15 +29,16 @@ type Writer struct {
 	Compress bool
 	// NoJoin writes each trace on its own; otherwise the traces of a batch are joined.
 	NoJoin bool
-	// SameKey compares the redaction key with that of the evidence at a location. Its error wraps ErrKeyChange. Nil
-	// compares nothing.
+	// SameKey compares the redaction key with that of the evidence at a location. Its error wraps
+	// ErrKeyChange. Nil compares nothing.
 	SameKey func(ctx context.Context, at deck.Location) error
 	// Say is told of what was refused or left out.
 	Say func(format string, args ...any)
 	// Wrote is told of each tape; nil is nobody.
 	Wrote func(derive.Written) error
 
-	// Refused counts documents, audit records and traces, Written counts tapes. Last is the run of the last tape.
+	// Refused counts documents, audit records and traces, Written counts tapes. Last is the run of the last
+	// tape.
 	Refused, Written int
 	Last             string
 	failures         int // traces in a row that could not be written
@@ -150,8 +151,8 @@ func (w *Writer) writeFiles(ctx context.Context, to *derive.Writer, b *Batch) er
 	return nil
 }
 
-// writeReels appends to a deck of reels. Each trace gives the tapes of its own evidence. Then the traces of the batch are
-// joined.
+// writeReels appends to a deck of reels. Each trace gives the tapes of its own evidence. Then the traces of
+// the batch are joined.
 func (w *Writer) writeReels(ctx context.Context, to *derive.ReelWriter, b *Batch) error {
 	defer to.Close()
 	type delivered struct {
@@ -195,8 +196,8 @@ func (w *Writer) writeReels(ctx context.Context, to *derive.ReelWriter, b *Batch
 	return w.wrote(joined)
 }
 
-// sameKey compares the key with that of the evidence that the deck holds of a trace. Replays are compared with the deck as
-// a whole.
+// sameKey compares the key with that of the evidence that the deck holds of a trace. Replays are compared
+// with the deck as a whole.
 func (w *Writer) sameKey(ctx context.Context, trace string) error {
 	if w.SameKey == nil {
 		return nil

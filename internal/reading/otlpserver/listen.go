@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlpserver receives OTLP over gRPC and HTTP for programs that run beside an agent, without a collector.
+// Package otlpserver receives OTLP over gRPC and HTTP for programs that run beside an agent, without a
+// collector.
 package otlpserver
 
 import (
@@ -35,8 +36,8 @@ import (
 const (
 	// maxRequest bounds one request, in bytes after decompression.
 	maxRequest = 64 << 20
-	// At most inFlight requests are read at once, each up to smallRequest bytes. At most largeInFlight of them may be
-	// larger. The others wait.
+	// At most inFlight requests are read at once, each up to smallRequest bytes. At most largeInFlight of
+	// them may be larger. The others wait.
 	inFlight      = 64
 	smallRequest  = 1 << 20
 	largeInFlight = 2
@@ -68,9 +69,10 @@ func (r Refused) String() string {
 	return fmt.Sprintf("%d requests were refused, the first: %s", r.Requests, r.First)
 }
 
-// Listen receives OTLP over gRPC and HTTP on one listener, and closes it. It returns when the context ends, or when in
-// holds limit spans and log records. It accepts metrics and discards them, so that exporters report no errors. It refuses
-// requests of web pages, requests to the name of another host on a loopback listener, and messages that nest too deep.
+// Listen receives OTLP over gRPC and HTTP on one listener, and closes it. It returns when the context ends,
+// or when in holds limit spans and log records. It accepts metrics and discards them, so that exporters
+// report no errors. It refuses requests of web pages, requests to the name of another host on a loopback
+// listener, and messages that nest too deep.
 func Listen(ctx context.Context, listener net.Listener, in Sink, limit int) (Refused, error) {
 	r := &otlpServer{in: in, limit: limit, all: make(chan struct{}, inFlight), large: make(chan struct{}, largeInFlight)}
 	err := r.listen(ctx, listener)
@@ -216,8 +218,9 @@ func (p *places) leave() {
 	}
 }
 
-// placedBody is the body of a request. It waits for a place among the large requests before it returns more than
-// smallRequest bytes. The size of a body that gRPC decompresses is unknown, so it waits before the first byte.
+// placedBody is the body of a request. It waits for a place among the large requests before it returns more
+// than smallRequest bytes. The size of a body that gRPC decompresses is unknown, so it waits before the first
+// byte.
 type placedBody struct {
 	io.ReadCloser
 	places *places

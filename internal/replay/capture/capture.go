@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capture runs a command and takes down what it does: the telemetry that it exports, or the model calls that it
-// makes.
+// Package capture runs a command and takes down what it does: the telemetry that it exports, or the model
+// calls that it makes.
 package capture
 
 import (
@@ -75,8 +75,8 @@ func (c *Capture) Len() int { return c.items }
 // Tagged counts the resources that lacked the tag.
 func (c *Capture) Tagged() int { return c.tagged }
 
-// TagTraces tags the resources of a replay, and counts those that lacked the tag. The agent may not have read the variable,
-// but it is a replay, because this program started it.
+// TagTraces tags the resources of a replay, and counts those that lacked the tag. The agent may not have read
+// the variable, but it is a replay, because this program started it.
 func TagTraces(td ptrace.Traces, replay, of string) (tagged int) {
 	for _, rs := range td.ResourceSpans().All() {
 		tagged += tag(rs.Resource().Attributes(), replay, of)
@@ -115,8 +115,9 @@ func (c *Capture) traces() []string {
 	return all[:min(len(all), harness.MaxTraces)]
 }
 
-// Release adds what is held to the batch. Each resource gets the facts; the trace with most evidence gets the contents of
-// the workspace. Where a task is named or several traces came, the facts also name the traces that came together.
+// Release adds what is held to the batch. Each resource gets the facts; the trace with most evidence gets the
+// contents of the workspace. Where a task is named or several traces came, the facts also name the traces
+// that came together.
 func (c *Capture) Release(facts *harness.Facts, kept *workspace.Kept) error {
 	trace, some := mainTrace(c.held)
 	withContents := kept != nil && some
@@ -180,7 +181,8 @@ func loopback(ctx context.Context) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// Run runs a command and receives its telemetry. services lacks the address of the receiver. finish completes the command.
+// Run runs a command and receives its telemetry. services lacks the address of the receiver. finish completes
+// the command.
 func (c *Capture) Run(ctx context.Context, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
 	if c.Listen == nil {
 		c.Listen = loopback

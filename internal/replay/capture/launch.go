@@ -18,8 +18,9 @@ type Launched struct {
 	agentprofile.Launch
 }
 
-// Launch gives a command the settings of the program that it runs, where the program is known. given is the environment of
-// the user as far as the command gets it. shut is the network of a replay; nil stands for a recording.
+// Launch gives a command the settings of the program that it runs, where the program is known. given is the
+// environment of the user as far as the command gets it. shut is the network of a replay; nil stands for a
+// recording.
 func Launch(command *rerun.Command, given []string, places agentprofile.Places, shut *rerun.Shut) (l Launched, err error) {
 	var known bool
 	if l.Found, known = agentprofile.Find(command.Argv); !known {
@@ -38,8 +39,8 @@ func Launch(command *rerun.Command, given []string, places agentprofile.Places, 
 	return l, err
 }
 
-// LaunchRecorded is Launch for a recording. It keeps the settings of the capture of content that the user has made, and says
-// what it set or kept.
+// LaunchRecorded is Launch for a recording. It keeps the settings of the capture of content that the user has
+// made, and says what it set or kept.
 func LaunchRecorded(command *rerun.Command, given []string, dir string, say func(format string, args ...any)) (Launched, error) {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	command.Mark = endpoint + "=" + rerun.ValueIn(command.Env, endpoint)
@@ -63,7 +64,8 @@ func LaunchRecorded(command *rerun.Command, given []string, dir string, say func
 	return l, nil
 }
 
-// asGiven restores the variables of the capture of content that the user has set to another value, and returns them.
+// asGiven restores the variables of the capture of content that the user has set to another value, and
+// returns them.
 func asGiven(env, given []string) (_, kept []string) {
 	for _, s := range genai.ContentSettings() {
 		i := slices.IndexFunc(given, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })

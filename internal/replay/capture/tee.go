@@ -26,8 +26,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// modelAddress is a variable with the address of a model API. Endpoint is the default of the provider; "" for a variable
-// that counts only where it is set. The variables of one provider stand in for each other.
+// modelAddress is a variable with the address of a model API. Endpoint is the default of the provider; "" for
+// a variable that counts only where it is set. The variables of one provider stand in for each other.
 type modelAddress struct{ variable, provider, endpoint string }
 
 // modelAddresses are the variables that a Tee redirects to itself.
@@ -55,7 +55,8 @@ type Tee struct {
 // teeGrace is how long an answer may take that is in progress when the command has ended.
 const teeGrace = 2 * time.Second
 
-// OpenTee starts a listener for each endpoint that the environment names, and for the default endpoints of providers.
+// OpenTee starts a listener for each endpoint that the environment names, and for the default endpoints of
+// providers.
 func OpenTee(ctx context.Context, environ, argv []string) (t *Tee, err error) {
 	t = &Tee{tap: modeltap.New(), service: filepath.Base(argv[0])}
 	defer func() {
@@ -91,7 +92,8 @@ func OpenTee(ctx context.Context, environ, argv []string) (t *Tee, err error) {
 	return t, nil
 }
 
-// redirect gives a variable the address of the listener for an endpoint. An address without a scheme stays without one.
+// redirect gives a variable the address of the listener for an endpoint. An address without a scheme stays
+// without one.
 func (t *Tee) redirect(ctx context.Context, variable, address string) (*url.URL, error) {
 	bare := !strings.Contains(address, "://")
 	if bare {
@@ -125,7 +127,8 @@ func (t *Tee) through(ctx context.Context, endpoint *url.URL) (address string, e
 	return t.listening[at], err
 }
 
-// settings redirects the base URLs in the settings of a known program. dir is a folder for copies of its settings.
+// settings redirects the base URLs in the settings of a known program. dir is a folder for copies of its
+// settings.
 func (t *Tee) settings(ctx context.Context, command *rerun.Command, given []string, dir string, say func(format string, args ...any)) (*agentprofile.Passage, error) {
 	agent, known := agentprofile.Find(command.Argv)
 	if !known {
@@ -189,7 +192,8 @@ func (t *Tee) close() (err error) {
 	return err
 }
 
-// Run runs the command and adds the spans of its model calls to the capture. Telemetry of the command is not captured.
+// Run runs the command and adds the spans of its model calls to the capture. Telemetry of the command is not
+// captured.
 func (t *Tee) Run(ctx context.Context, c *Capture, command rerun.Command, dir string) (exit rerun.Exit, err error) {
 	c.Say("--tee: model calls pass through this program, on loopback, and are recorded: %s; $TAPEDECK_MODEL_URL for all of them", strings.Join(t.endpoints, ", "))
 	command.Env = rerun.Environ(c.Environ, append(rerun.Services{}.Variables(), t.variables...))

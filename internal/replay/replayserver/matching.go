@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
-// ModelOptions compare model calls by the rules by which an oracle compares tool calls. They mask secrets in what is reported
-// of live conversations.
+// ModelOptions compare model calls by the rules by which an oracle compares tool calls. They mask secrets in
+// what is reported of live conversations.
 func ModelOptions(o oracle.Options) (modelstub.Options, error) {
 	mask := redact.Default()
 	mask.Mode = redact.ModeMask
@@ -27,7 +27,8 @@ func ModelOptions(o oracle.Options) (modelstub.Options, error) {
 	return options, err
 }
 
-// VolatileOf recognises values that differ from run to run by nature, such as ids and times. Exact recognises none.
+// VolatileOf recognises values that differ from run to run by nature, such as ids and times. Exact recognises
+// none.
 func VolatileOf(t *tape.Tape, exact bool) *normalise.Volatile {
 	if exact {
 		return nil

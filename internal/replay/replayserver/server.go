@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replayserver answers all calls of a replay on one address: tool calls, model calls and calls of MCP.
+// Package replayserver answers all calls of a replay on one address: tool calls, model calls and calls of
+// MCP.
 package replayserver
 
 import (

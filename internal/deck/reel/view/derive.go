@@ -68,7 +68,8 @@ func deriveBy(ctx context.Context, t *reel.Trace, o generation.Options) (*genera
 	return d, w, err
 }
 
-// Rows makes the rows of what Derive returns, without evidence: one for each tape, or one that says that there is none.
+// Rows makes the rows of what Derive returns, without evidence: one for each tape, or one that says that
+// there is none.
 func Rows(ctx context.Context, t *reel.Trace, o generation.Options) ([]reel.Row, error) {
 	d, w, err := deriveBy(ctx, t, o)
 	if errors.Is(err, generation.ErrNoRun) || errors.Is(err, generation.ErrUnderivable) {

@@ -1,13 +1,12 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package agentreplay
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
@@ -19,27 +18,19 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// recordedOnly is the word of --tools that asks for recorded answers alone: no copy of the workspace is made.
-const recordedOnly = "recorded-only"
+// RecordedOnly is the word of --tools that stands for Options.RecordedOnly.
+const RecordedOnly = "recorded-only"
 
-// strict takes the word out of the files of --tools.
-func (f *rerunFlags) strict() {
-	at := slices.Index(f.match.from.Declared, recordedOnly)
-	if at >= 0 {
-		f.match.from.Declared, f.recordedOnly = slices.Delete(slices.Clone(f.match.from.Declared), at, at+1), true
-	}
-}
-
-// workspace makes a copy of what the recorded run had before it, where the recording kept it. Folders in open
-// stay open to the command.
-func (r *rerunning) workspace(ctx context.Context, open ...string) (w *rerun.Workspace, why string, err error) {
-	contents := r.source.Extensions.Get(harness.Key).Get(harness.ContentsKey)
+// openWorkspace makes a copy of the workspace that the recorded run began in. Where it makes none of a
+// workspace that was kept, it says why. The command may write to the folders in open.
+func (r *Replay) openWorkspace(ctx context.Context, open ...string) (w *rerun.Workspace, why string, err error) {
+	contents := r.of.Tape.Extensions.Get(harness.Key).Get(harness.ContentsKey)
 	switch {
 	case contents.Kind() != exactjson.Object:
 		return nil, "", nil
-	case r.f.recordedOnly:
-		return nil, "--tools " + recordedOnly, nil
-	case !r.at.Ref.InDeck():
+	case r.o.RecordedOnly:
+		return nil, "--tools " + RecordedOnly, nil
+	case !r.of.At.Ref.InDeck():
 		return nil, "the recording was read from a file, and the contents lie in the deck", nil
 	}
 	kept, err := r.keptWorkspace(ctx, contents.Get("trace_id").Str())
@@ -47,23 +38,24 @@ func (r *rerunning) workspace(ctx context.Context, open ...string) (w *rerun.Wor
 		w, err = rerun.NewWorkspace(ctx, kept, open...)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("the workspace of the recording: %w; --tools %s replays without a copy of it", err, recordedOnly)
+		return nil, "", fmt.Errorf("the workspace of the recording: %w; --tools %s replays without a copy of it", err, RecordedOnly)
 	}
 	return w, "", nil
 }
 
-// keptWorkspace reads what the evidence of a trace holds of the workspace.
-func (r *rerunning) keptWorkspace(ctx context.Context, trace string) (kept *workspace.Kept, err error) {
-	d, err := replay.OpenDeck(ctx, r.at.Ref.DeckURL)
+// keptWorkspace reads the workspace from the evidence of a trace.
+func (r *Replay) keptWorkspace(ctx context.Context, trace string) (kept *workspace.Kept, err error) {
+	d, err := replay.OpenDeck(ctx, r.of.At.Ref.DeckURL)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	at := r.at.Ref.Location
+	at := r.of.At.Ref.Location
 	if at.TraceID = trace; at.Area == deck.AreaJoined {
 		at.Area = deck.AreaRuns
 	}
-	stored, err := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer()}}).Load(ctx, r.source.Run.Tenant, at)
+	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer()}})
+	stored, err := w.Load(ctx, r.of.Tape.Run.Tenant, at)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +64,7 @@ func (r *rerunning) keptWorkspace(ctx context.Context, trace string) (kept *work
 	return workspace.Read(stored.Set.Workspace(), limits)
 }
 
-// maxStamped bounds how many files are looked at for changes in the folder in which a command runs.
+// maxStamped bounds how many files of a folder are looked at for changes.
 const maxStamped = 20_000
 
 // watchedFolder is the folder in which a command runs without a copy.
@@ -91,7 +83,7 @@ func watchFolder(dir string) *watchedFolder {
 	return w
 }
 
-// changed takes down what the command changed.
+// changed adds the files that have changed to the evidence.
 func (w *watchedFolder) changed(e *rerun.Evidence) {
 	after, err := workspace.TakeStamps(w.dir, maxStamped)
 	if err = errors.Join(w.err, err); err != nil {
