@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// sayReplay marks the tapes of a trace that is a replay: all of them, whichever of their spans carries the tag.
+// sayReplay marks the tapes of a trace that is a replay: all of them, whichever of their spans carries the
+// tag.
 func sayReplay(tapes []*tape.Tape, v segregation.Verdict) {
 	if !v.Replay {
 		return

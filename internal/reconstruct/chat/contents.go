@@ -44,8 +44,8 @@ func EncodedText(v exactjson.Value) (text exactjson.Value, ok bool) {
 	return text, ok && v.Kind() == exactjson.String && text.Kind() == exactjson.String
 }
 
-// SameContent compares a recorded value with what the conversation shows of it: the same value, encoded once more, or as
-// Python writes it.
+// SameContent compares a recorded value with what the conversation shows of it: the same value, encoded once
+// more, or as Python writes it.
 func SameContent(recorded, shown exactjson.Value) bool {
 	if SameValue(recorded, shown) {
 		return true
@@ -72,7 +72,8 @@ func Telling(v exactjson.Value) bool {
 	}
 }
 
-// Room is how many characters may stand beside a value in an envelope; none beside one that may be the same by chance.
+// Room is how many characters may stand beside a value in an envelope; none beside one that may be the same
+// by chance.
 func Room(inside exactjson.Value) int {
 	if Telling(inside) {
 		return MaxBesides
@@ -80,8 +81,8 @@ func Room(inside exactjson.Value) int {
 	return 0
 }
 
-// PathTo returns the names of the members that lead from a value to an equal one inside of it, where no more characters
-// stand beside it than there is room for. It returns nil where there is none.
+// PathTo returns the names of the members that lead from a value to an equal one inside of it, where no more
+// characters stand beside it than there is room for. It returns nil where there is none.
 func PathTo(outer, inner exactjson.Value, depth, room int) []string {
 	if outer = Opened(outer); depth == 0 || outer.Kind() != exactjson.Object {
 		return nil

@@ -57,7 +57,8 @@ func Damage(parts []genai.Part) tape.Label {
 	return ""
 }
 
-// Placed reports that only the place of the messages of a role says whose they are: no record holds their roles.
+// Placed reports that only the place of the messages of a role says whose they are: no record holds their
+// roles.
 func Placed(request []*Message, role tape.Role) bool {
 	return slices.ContainsFunc(request, func(m *Message) bool { return m.Tape.Role == role && IsPlaced(m.Parts) })
 }
@@ -66,9 +67,9 @@ func IsPlaced(parts []genai.Part) bool {
 	return slices.ContainsFunc(parts, func(p genai.Part) bool { return p.Label == tape.Recovered })
 }
 
-// SystemText is what a request begins with in the role of the system. Where it begins otherwise it is the only message
-// of that role: a memory that was filled before puts instructions behind what was said earlier. Several such messages
-// are notes along the way.
+// SystemText is what a request begins with in the role of the system. Where it begins otherwise it is the
+// only message of that role: a memory that was filled before puts instructions behind what was said earlier.
+// Several such messages are notes along the way.
 func SystemText(messages []*Message) string {
 	var texts []string
 	for _, m := range messages[:len(messages)-len(AfterSystem(messages))] {

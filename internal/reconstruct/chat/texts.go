@@ -177,8 +177,8 @@ func IsContent(p genai.Part) bool {
 	return p.Type != tape.PartReasoning && (p.Type != tape.PartText || p.Text != "" || p.Label != "")
 }
 
-// EndsAsking reports that the last thing said is a request for a tool. Some packages record several turns as one
-// message.
+// EndsAsking reports that the last thing said is a request for a tool. Some packages record several turns as
+// one message.
 func EndsAsking(parts []genai.Part) bool {
 	for _, p := range slices.Backward(parts) {
 		if IsContent(p) {
@@ -188,8 +188,8 @@ func EndsAsking(parts []genai.Part) bool {
 	return false
 }
 
-// SameWords reports two texts that are the same, or of which one holds the other. A few words stand in another text by
-// chance: there all that is said besides is the class of an error.
+// SameWords reports two texts that are the same, or of which one holds the other. A few words stand in
+// another text by chance: there all that is said besides is the class of an error.
 func SameWords(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 	return a == b && a != "" || min(len(a), len(b)) >= MinQuoted && (strings.Contains(a, b) || strings.Contains(b, a)) || WithoutClass(a) == b && b != "" || WithoutClass(b) == a && a != ""
@@ -205,7 +205,8 @@ func WithoutClass(text string) string {
 
 var isErrorClass = regexp.MustCompile(`^[\w.]*(Error|Exception)$`)
 
-// Given is what an agent was started with where that was no message: its text, or the structure as it was recorded.
+// Given is what an agent was started with where that was no message: its text, or the structure as it was
+// recorded.
 func Given(c genai.Content) string {
 	if args := c.Value.Get("args"); c.Value.Len() == 1 && args.Kind() == exactjson.Array && args.Len() == 1 && args.At(0).Kind() == exactjson.String {
 		return args.At(0).Str() // of a function that was called with one argument by position
@@ -227,8 +228,8 @@ func TextResult(v exactjson.Value) string {
 	return v.JSON()
 }
 
-// WordsOf reports a result in the words of the error: what a framework tells the model of it, as a text or as an object
-// of the message alone.
+// WordsOf reports a result in the words of the error: what a framework tells the model of it, as a text or as
+// an object of the message alone.
 func WordsOf(e *tape.Error, result exactjson.Value) bool {
 	if e == nil || e.Message == "" {
 		return false

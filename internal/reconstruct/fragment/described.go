@@ -15,16 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// An agent is made once and runs often, and some instrumentations tell its instructions and its model only where it is made: in a span of the operation
-// create_agent, mostly in a trace of its own. What a run does not say of its agent, that span does.
-
-// describes reports a span that tells of an agent, and runs nothing.
-func describes(n *spantree.Node) bool {
-	o := n.Obs
-	return o.Class == genai.Structure && o.Operation == "create_agent" && o.Agent.ID+o.Agent.Name != "" && (len(o.System) > 0 || o.Model != "") && !spantree.HoldsCall(n)
-}
-
-// Description is such a span, and what is known of the trace that it is in.
+// Description is a span that tells of an agent and runs nothing, and what is known of the trace that it is
+// in.
 type Description struct {
 	*spantree.Node
 	trace string
@@ -34,14 +26,22 @@ type Description struct {
 }
 
 // Descriptions lists those among the spans of a trace.
-func Descriptions(nodes []*spantree.Node, t evidence.Trace, seen Redactions) (found []*Description) {
+func Descriptions(nodes []*spantree.Node, t evidence.Trace, seen Redactions) (all []*Description) {
 	for _, n := range nodes {
 		if describes(n) {
-			found = append(found, &Description{Node: n, trace: t.TraceID, seen: seen, cut: t.Cut})
+			all = append(all, &Description{Node: n, trace: t.TraceID, seen: seen, cut: t.Cut})
 		}
 	}
-	return found
+	return all
 }
+
+func describes(n *spantree.Node) bool {
+	o := n.Obs
+	return o.Class == genai.Structure && o.Operation == "create_agent" && o.Agent.ID+o.Agent.Name != "" && (len(o.System) > 0 || o.Model != "") && !spantree.HoldsCall(n)
+}
+
+// told is what a description says.
+func (d *Description) told() [2]string { return [2]string{chat.PartsText(d.Obs.System), d.Obs.Model} }
 
 // described finds descriptions. The lists are in order of time.
 type described struct {
@@ -84,25 +84,26 @@ func before(list []*Description, n *spantree.Node) *Description {
 	return list[i-1]
 }
 
-// told is what a description says.
-func (d *Description) told() [2]string { return [2]string{chat.PartsText(d.Obs.System), d.Obs.Model} }
-
-// lacksDescription reports a run of which nothing tells the instructions, or nothing the model that was asked for.
-func (f *Fragment) lacksDescription() bool {
-	instructed, modelled := false, false
-	for _, h := range f.Heads {
-		spantree.Walk(h, func(n *spantree.Node) bool {
-			o := n.Obs
-			instructed = instructed || len(o.System) > 0 || n.Obs.Class == genai.Model && chat.SystemText(n.Request()) != ""
-			modelled = modelled || o.Model != ""
-			return true
-		})
+// Describe lets the description of the agent that the run asks first say what the run lacks, and names its
+// trace as one of the run's.
+//
+// Needs: an operation create_agent before the run that names the agent by its id, or by its name.
+// Refuses: a run that tells instructions and model; agents of one name that were described differently.
+// Seen in: instrumentations that tell instructions and model where an agent is made, mostly in a trace of its
+// own.
+func (f *Fragment) Describe(all described) {
+	d := f.describedBy(all)
+	if d == nil {
+		return
 	}
-	return !instructed || !modelled
+	f.Description = d.Node
+	if !slices.Contains(f.Traces, d.trace) {
+		f.Traces = append(slices.Clone(f.Traces), d.trace)
+		f.Why = append(slices.Clone(f.Why), byDescription)
+		f.Seen, f.Cut = f.Seen.And(d.seen), cmp.Or(f.Cut, d.cut)
+	}
 }
 
-// describedBy finds the description of the agent that the run asks first: the last one before the run that names the agent by its id, else the one by its
-// name. Agents of one name that were described differently cannot be told apart by it; then there is none.
 func (f *Fragment) describedBy(all described) *Description {
 	if len(all.byID)+len(all.byName) == 0 || f.Root == nil || !f.lacksDescription() {
 		return nil
@@ -122,35 +123,29 @@ func (f *Fragment) describedBy(all described) *Description {
 	return nil
 }
 
-// firstAgent is the first of the outermost agents below n. It is nil when n itself calls models or tools.
+// lacksDescription reports a run of which nothing tells the instructions, or nothing the model that was asked
+// for.
+func (f *Fragment) lacksDescription() bool {
+	instructed := func(n *spantree.Node) bool {
+		return len(n.Obs.System) > 0 || n.Obs.Class == genai.Model && chat.SystemText(n.Request()) != ""
+	}
+	return !spantree.AnySpan(f.Heads, instructed) || !spantree.AnySpan(f.Heads, func(n *spantree.Node) bool { return n.Obs.Model != "" })
+}
+
+// firstAgent is the first of the outermost agents below n. It is nil where n itself calls models or tools.
 func firstAgent(n *spantree.Node) (first *spantree.Node) {
 	calls := false
 	for _, k := range n.Kids {
 		spantree.Walk(k, func(m *spantree.Node) bool {
-			agent := m.Obs.Class == genai.Agent
-			calls = calls || !agent && spantree.IsCall(m)
-			if agent && (first == nil || spantree.CompareNodes(m, first) < 0) {
+			calls = calls || spantree.IsCall(m)
+			if spantree.IsAgent(m) && (first == nil || spantree.CompareNodes(m, first) < 0) {
 				first = m
 			}
-			return !agent && !spantree.IsCall(m)
+			return !spantree.IsAgent(m) && !spantree.IsCall(m)
 		})
 	}
 	if calls {
 		return nil
 	}
 	return first
-}
-
-// Describe lets a description say what the run lacks, and names its trace as one of the run's.
-func (f *Fragment) Describe(all described) {
-	d := f.describedBy(all)
-	if d == nil {
-		return
-	}
-	f.Description = d.Node
-	if !slices.Contains(f.Traces, d.trace) {
-		f.Traces = append(slices.Clone(f.Traces), d.trace)
-		f.Why = append(slices.Clone(f.Why), byDescription)
-		f.Seen, f.Cut = f.Seen.And(d.seen), cmp.Or(f.Cut, d.cut)
-	}
 }

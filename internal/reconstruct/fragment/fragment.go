@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// RootID names the fragment: its run span; while that is missing, the parent that its calls name, else the earliest span.
+// RootID names the fragment: its run span; while that is missing, the parent that its calls name, else the
+// earliest span.
 func (f *Fragment) RootID() string {
 	if f.Root != nil {
 		return f.Root.SpanID()

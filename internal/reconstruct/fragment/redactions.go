@@ -42,10 +42,8 @@ func RedactionsOf(set *evidence.Set) Redactions {
 
 // And is what two bodies of evidence say together.
 func (r Redactions) And(other Redactions) Redactions {
-	sum := Redactions{Markers: maps.Clone(r.Markers), Items: r.Items + other.Items, Unmarked: r.Unmarked + other.Unmarked}
-	if sum.Markers == nil {
-		sum.Markers = map[string]handover.Marker{}
-	}
+	sum := Redactions{Markers: map[string]handover.Marker{}, Items: r.Items + other.Items, Unmarked: r.Unmarked + other.Unmarked}
+	maps.Copy(sum.Markers, r.Markers)
 	maps.Copy(sum.Markers, other.Markers)
 	return sum
 }

@@ -13,6 +13,59 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
+// IsRun reports a fragment with a model call, a tool call, user input or a conversation that its run span
+// kept.
+func (f *Fragment) IsRun() bool {
+	if f.HandsOn() {
+		return false
+	}
+	if f.Root != nil && (chat.LastUserText(f.Root.Obs.Input) != "" || !f.Root.Obs.WeakAgent && chat.Given(f.Root.Obs.InputData) != "" || f.failedInModelClient()) {
+		return true
+	}
+	return slices.ContainsFunc(f.Heads, tellsRun) ||
+		f.Root != nil && len(f.Root.Obs.Output) > 0 && f.Kept() != nil || f.answersByPost() || f.Stepped().Answer != nil
+}
+
+// HandsOn reports a step that hands a question on, and nothing of what was done with it is on record.
+//
+// Needs: a span that gave back the very messages it was given, the last of which is what the user says.
+// Refuses: a span with anything below it; an agent answers with a message of its own.
+// Seen in: LangGraph's __start__; LangSmith's bridge for JavaScript, which exports no other step of a run.
+func (f *Fragment) HandsOn() bool {
+	n := f.Root
+	if n == nil || len(f.Heads) != 1 || f.Heads[0] != n || len(n.Kids) > 0 || spantree.FailedSpan(n) || !n.Obs.InputData.Value.Equal(n.Obs.OutputData.Value) {
+		return false
+	}
+	messages := decode.Transcript(n.Obs.OutputData.Value)
+	return len(messages) > 0 && messages[len(messages)-1].Role == tape.RoleUser
+}
+
+// HoldsConversation reports a span, or one below it, whose recorded state holds an answer to somebody.
+func HoldsConversation(h *spantree.Node) bool { return ConversationOf(h) != nil }
+
+// ConversationOf is a conversation that a span, or one below it, recorded as its state: it begins with
+// somebody else and ends with an answer. It is nil where there is none.
+func ConversationOf(h *spantree.Node) []genai.Message {
+	return stateOf(h, func(messages []genai.Message) bool { return messages[len(messages)-1].Role == tape.RoleAssistant })
+}
+
+// brokeOff reports a recorded conversation that ends with the results of tools: a loop that was cut at a
+// number of steps.
+func brokeOff(h *spantree.Node) bool {
+	return stateOf(h, func(messages []genai.Message) bool {
+		return messages[len(messages)-1].Role == tape.RoleTool && slices.ContainsFunc(messages, decode.HasCalls)
+	}) != nil
+}
+
+// keptBeginning reports a span, or one below it, that recorded a conversation as its state of which the end
+// was cut off.
+func keptBeginning(h *spantree.Node) bool {
+	return spantree.AnySpan([]*spantree.Node{h}, func(n *spantree.Node) bool {
+		return n.Obs.OutputData.Label == tape.Truncated && keepsState(n) &&
+			(decode.HasRole(decode.Transcript(n.Obs.OutputData.Value), tape.RoleUser) || decode.HasRole(decode.Transcript(n.Obs.InputData.Value), tape.RoleUser))
+	})
+}
+
 // answersByPost reports the run of an agent whose messages tell what a model answered.
 func (f *Fragment) answersByPost() (found bool) {
 	for _, h := range f.Heads {
@@ -22,77 +75,6 @@ func (f *Fragment) answersByPost() (found bool) {
 		})
 	}
 	return found && f.OwnRun()
-}
-
-// HoldsConversation reports a span, or one below it, whose recorded state holds an answer to somebody.
-func HoldsConversation(h *spantree.Node) bool { return ConversationOf(h) != nil }
-
-// ConversationOf is a conversation that a span, or one below it, recorded as its state: it begins with somebody else and ends with an answer. It is nil
-// when there is none.
-func ConversationOf(h *spantree.Node) []genai.Message {
-	return recorded(h, func(messages []genai.Message) bool { return messages[len(messages)-1].Role == tape.RoleAssistant })
-}
-
-// brokeOff reports a recorded conversation that ends with the results of tools: a loop that was cut at a number of steps (Haystack's agents).
-func brokeOff(h *spantree.Node) bool {
-	return recorded(h, func(messages []genai.Message) bool {
-		return messages[len(messages)-1].Role == tape.RoleTool && slices.ContainsFunc(messages, decode.HasCalls)
-	}) != nil
-}
-
-func recorded(h *spantree.Node, wanted func([]genai.Message) bool) (state []genai.Message) {
-	spantree.Walk(h, func(n *spantree.Node) bool {
-		if state == nil && n.Obs.OutputData.Present() && n.Obs.OutputData.Label != tape.Truncated && (n.Obs.Class == genai.Agent || n.Obs.Class == genai.Structure) {
-			messages := chat.ConversationIn(n.Obs.OutputData)
-			if len(messages) > 1 && messages[0].Role != tape.RoleAssistant && wanted(messages) {
-				state = messages
-			}
-		}
-		return state == nil
-	})
-	return state
-}
-
-// keptBeginning reports a span, or one below it, that recorded a conversation as its state of which the end was cut off.
-func keptBeginning(h *spantree.Node) (kept bool) {
-	spantree.Walk(h, func(n *spantree.Node) bool {
-		kept = kept || n.Obs.OutputData.Label == tape.Truncated && (n.Obs.Class == genai.Agent || n.Obs.Class == genai.Structure) &&
-			(decode.HasRole(decode.Transcript(n.Obs.OutputData.Value), tape.RoleUser) || decode.HasRole(decode.Transcript(n.Obs.InputData.Value), tape.RoleUser))
-		return !kept
-	})
-	return kept
-}
-
-// HandsOn reports a span, with nothing below it, that gave back the very messages it was given, whose last is what the user says. An agent answers with a
-// message of its own: this is a step that hands the question on, and nothing of what was done with it is on record. LangGraph's `__start__` is one; LangSmith's
-// bridge for JavaScript exports no other step of a run.
-func (f *Fragment) HandsOn() bool {
-	n := f.Root
-	if n == nil || len(f.Heads) != 1 || f.Heads[0] != n || len(n.Kids) > 0 || n.Obs.Failed || n.Obs.StatusError || !n.Obs.InputData.Value.Equal(n.Obs.OutputData.Value) {
-		return false
-	}
-	messages := decode.Transcript(n.Obs.OutputData.Value)
-	return len(messages) > 0 && messages[len(messages)-1].Role == tape.RoleUser
-}
-
-// IsRun reports a fragment with a model call, a tool call, user input or a conversation that its run span kept. A span that was handed one task and failed with the error of a client of a
-// model's API asked a model: it is a run too (a crew of CrewAI whose first model call threw, of which nothing else is recorded).
-func (f *Fragment) IsRun() bool {
-	if f.HandsOn() {
-		return false
-	}
-	if f.Root != nil && (chat.LastUserText(f.Root.Obs.Input) != "" || !f.Root.Obs.WeakAgent && chat.Given(f.Root.Obs.InputData) != "") {
-		return true
-	}
-	if f.Root != nil && genai.FailedInModelClient(f.Root.Span) && chat.OnlyTask(f.Root.Obs.InputData.Value) != "" {
-		return true
-	}
-	for _, h := range f.Heads {
-		if h.Obs.Class == genai.Model || h.Obs.Class == genai.Tool || spantree.HoldsCall(h) || HoldsConversation(h) || brokeOff(h) || keptBeginning(h) {
-			return true
-		}
-	}
-	return f.Root != nil && len(f.Root.Obs.Output) > 0 && f.Kept() != nil || f.answersByPost() || f.Stepped().Answer != nil
 }
 
 // Relays reports a fragment that made or got a message.

@@ -9,8 +9,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// LeavesOutEmpty reports a call of which the answer that asks for it holds no arguments, where the instrumentation of the model leaves out empty ones (OpenInference for the Responses API):
-// other answers that it recorded in this run hold those of other calls, and of each call that lacks them there and has a span of its own the tool received none.
+// LeavesOutEmpty reports a call without arguments whose response was recorded by an instrumentation that
+// leaves out empty ones.
+//
+// Needs: other responses of the run that hold arguments, and calls without, whose tools received none.
+// Refuses: a tool that received any, or of which that is not known as a whole.
+// Seen in: OpenInference for the Responses API.
 func (c *Ledger) LeavesOutEmpty(k *Call) bool {
 	if k.By == nil || !lacksArgs(k.By) || len(k.By.Model.Nodes) == 0 {
 		return false
@@ -38,13 +42,12 @@ func (c *Ledger) emptyWhereLeftOut(scope spantree.ScopeKey) bool {
 			continue
 		}
 		for _, a := range m.Asked {
-			switch {
-			case !lacksArgs(a):
+			if !lacksArgs(a) {
 				written = written || a.Part.Args.Len() > 0
-			case a.Tool == nil || len(a.Tool.Nodes) == 0:
-			case !a.Tool.Obs.Args.Present() || a.Tool.Obs.Args.Label != "" || a.Tool.Obs.Args.Value.Kind() != exactjson.Object || chat.WithoutNulls(a.Tool.Obs.Args.Value).Len() > 0:
-				return false
-			default:
+			} else if a.Tool != nil && len(a.Tool.Nodes) > 0 {
+				if got := a.Tool.Obs.Args; got.Label != "" || got.Value.Kind() != exactjson.Object || chat.WithoutNulls(got.Value).Len() > 0 {
+					return false
+				}
 				none = true
 			}
 		}

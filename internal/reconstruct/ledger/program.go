@@ -11,14 +11,19 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// tellsTool gives a tool call of which the instrumentation recorded no content what the program wrote of the function that it runs: a span right inside that of the call, with its name.
+// tellsTool gives a tool call what the program wrote of the function that it runs.
+//
+// Needs: a span right inside that of the call, with its name.
+// Refuses: a call of which the instrumentation recorded content; an argument by position, whose name is not
+// known.
+// Seen in: applications that instrument the functions behind their tools.
 func (t *Call) tellsTool(n *spantree.Node) {
 	o := t.Obs
 	if n.Obs.Called.Name != o.Name || o.Args.Present() || o.Result.Present() || o.Args.Label != "" || o.Result.Label != "" || !slices.Contains(t.Nodes, n.Up) {
 		return
 	}
 	inner := n.Obs.AsTool()
-	if inner.Args.Value.Kind() != exactjson.Object { // of one argument by position: its name is not known
+	if inner.Args.Value.Kind() != exactjson.Object {
 		inner.Args = genai.Content{}
 	}
 	told := *n

@@ -50,8 +50,8 @@ func toldBefore(t *Call, a *Asked) bool {
 		t.Obs.Result.Present() && chat.Undamaged(t.Obs.Result.Label) && a.Shown.Label == "" && !Returned(t, a)
 }
 
-// BelowTool reports a call whose span lies below that of a tool: what it answered is for the tool, and no agent need be
-// recorded between them.
+// BelowTool reports a call whose span lies below that of a tool: what it answered is for the tool, and no
+// agent need be recorded between them.
 func BelowTool(k *Call) bool {
 	if k.Within != nil {
 		return true

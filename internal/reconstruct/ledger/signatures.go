@@ -4,14 +4,13 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
-
-// This file says what the definitions that models were offered tell of the arguments of a tool.
 
 // signature is what all recorded definitions of a tool say of its parameters.
 type signature struct {
@@ -24,16 +23,10 @@ func (c *Ledger) Signature(name string) signature {
 		c.signatures = map[string]signature{}
 		for _, m := range c.Models {
 			for _, t := range m.Obs.Tools {
-				properties, more := t.Parameters.Get("properties"), t.Parameters.Get("additionalProperties")
-				s := signature{optional: optional(t.Parameters)}
-				s.Nothing = properties.Kind() == exactjson.Object && properties.Len() == 0 && more.Kind() != exactjson.Object && !more.True()
-				if before, known := c.signatures[t.Name]; known {
+				s, before := signatureOf(t.Parameters), c.signatures[t.Name]
+				if before.optional != nil {
 					s.Nothing = s.Nothing && before.Nothing
-					for name := range s.optional {
-						if !before.optional[name] {
-							delete(s.optional, name)
-						}
-					}
+					maps.DeleteFunc(s.optional, func(name string, _ bool) bool { return !before.optional[name] })
 				}
 				c.signatures[t.Name] = s
 			}
@@ -42,23 +35,30 @@ func (c *Ledger) Signature(name string) signature {
 	return c.signatures[name]
 }
 
-// optional are the parameters of a schema that a call may leave out and that no null fits: those of one type that is not null, and no more said of it.
-func optional(schema exactjson.Value) map[string]bool {
-	out := map[string]bool{}
-	for _, m := range schema.Get("properties").Members() {
+// signatureOf reads a schema. A call may leave out a parameter that is not required. No null fits one of one
+// type that is not null, and of which no more is said.
+func signatureOf(schema exactjson.Value) signature {
+	properties, more := schema.Get("properties"), schema.Get("additionalProperties")
+	s := signature{optional: map[string]bool{}}
+	s.Nothing = properties.Kind() == exactjson.Object && properties.Len() == 0 && more.Kind() != exactjson.Object && !more.True()
+	for _, m := range properties.Members() {
 		kind := m.Value.Get("type").Str()
 		if kind == "" || kind == "null" || m.Value.Get("nullable").True() || !m.Value.First("anyOf", "oneOf", "allOf", "enum", "$ref").IsAbsent() {
 			continue
 		}
 		if !slices.ContainsFunc(schema.Get("required").Members(), func(r exactjson.Member) bool { return r.Value.Str() == m.Name }) {
-			out[m.Name] = true
+			s.optional[m.Name] = true
 		}
 	}
-	return out
+	return s
 }
 
-// WithoutOptional leaves the nulls out of what a tool received, where nothing shows what it was asked with: the definition lets a model leave these arguments out and lets none be
-// null, so they are the defaults of a function.
+// WithoutOptional leaves the nulls out of what a tool received, where nothing shows what it was asked with:
+// they are the defaults of a function.
+//
+// Needs: a definition that lets a model leave these arguments out and lets none be null.
+// Refuses: arguments of which the definition says anything else.
+// Seen in: tools with optional parameters under instrumentations that record what the function got.
 func (c *Ledger) WithoutOptional(name string, received exactjson.Value) (exactjson.Value, tape.Label) {
 	object := received
 	if inner, ok := chat.Decoded(received); ok {

@@ -11,6 +11,10 @@ import (
 )
 
 // RecoverStepped makes the model call of a run without any call, from what its steps tell.
+//
+// Needs: a step that came to an answer behind what was put together for the model.
+// Refuses: a run with any call on record.
+// Seen in: see stepped.
 func RecoverStepped(c *ledger.Ledger, f *fragment.Fragment) {
 	if len(c.Models)+len(c.Tools)+len(c.Retrievals) > 0 {
 		return

@@ -13,11 +13,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// NameFailures gives a tool that failed, of which its span tells no more, the error of the agent around it: the tool
-// threw, and that ended the agent.
+// NameFailures gives a tool that failed, of which its span tells no more, the error of the agent around it:
+// the tool threw, and that ended the agent.
 //
 // Needs: a span around the tool that failed and tells why.
-// Refuses: an agent that asked a model again; several such tools, the others of which may have come to something.
+// Refuses: an agent that asked a model again; several such tools, the others of which may have come to
+// something.
 // Seen in: ADK for Java, which writes what a tool came to when it has returned.
 func NameFailures(c *ledger.Ledger) {
 	silent := map[*ledger.Call][]*ledger.Call{} // by agent
@@ -44,7 +45,8 @@ func NameFailures(c *ledger.Ledger) {
 	}
 }
 
-// thrownAround is the error of the innermost span around a tool, within what called it, that failed and tells why.
+// thrownAround is the error of the innermost span around a tool, within what called it, that failed and tells
+// why.
 func thrownAround(tool *ledger.Call) *tape.Error {
 	for n := range tool.Above(func(n *spantree.Node) bool { return n.Obs.Class == genai.Tool }) {
 		if spantree.FailedSpan(n) && n.Obs.Error != nil && n.Obs.Error.Message != "" {

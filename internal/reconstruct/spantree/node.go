@@ -146,8 +146,8 @@ func (n *Node) content() evidence.Digest {
 	return n.said
 }
 
-// OwnAnswer is the last message of what a run span recorded as its output, unless that asks for a tool, or is null as
-// Python writes it.
+// OwnAnswer is the last message of what a run span recorded as its output, unless that asks for a tool, or is
+// null as Python writes it.
 func OwnAnswer(root *Node) genai.Message {
 	out := Observed(root).Output
 	if len(out) == 0 {

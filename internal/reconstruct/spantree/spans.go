@@ -44,7 +44,8 @@ func AnySpan(heads []*Node, is func(*Node) bool) (found bool) {
 	return found
 }
 
-// Upward yields a span and those above it, the innermost first, before the first one that ends the way; nil: none does.
+// Upward yields a span and those above it, the innermost first, before the first one that ends the way; nil:
+// none does.
 func Upward(n *Node, end func(*Node) bool) iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
 		for ; n != nil && (end == nil || !end(n)) && yield(n); n = n.Up {

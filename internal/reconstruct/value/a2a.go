@@ -8,13 +8,15 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/forge"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// a2a writes the A2A request that started the run, as far as the records give it. Missing names everything that no record carries.
-// Some of these values stand in the request all the same: they follow from what Forge accepts, and their label says so.
+// a2a writes the A2A request that started the run, as far as the records give it. Missing names everything
+// that no record carries. Some of these values stand in the request all the same: they follow from what the
+// agent accepts, and their label says so.
 func (b *Builder) a2a() {
 	in := b.inbound()
 	if in == nil || in.Schedule {
@@ -29,7 +31,7 @@ func (b *Builder) a2a() {
 	miss := func(field string) { a.Missing = append(a.Missing, field) }
 	miss("id")
 	if label("method", in.MethodLabel); a.Method == "" {
-		a.Method = "tasks/send" // without a span of the request: the REST route of the same name, or the span was lost
+		a.Method = "tasks/send" // the REST route of that name, where the span of the request was lost or is none
 		label("method", tape.Inferred)
 		miss("method")
 	}
@@ -54,7 +56,8 @@ func (b *Builder) a2a() {
 	b.Tape.Input.A2A = a
 }
 
-// params writes what was asked, by which task. How the message was divided into parts is never recorded: the agent flattens them.
+// params writes what was asked, by which task. How the message was divided into parts is never recorded: the
+// agent flattens them.
 func (b *Builder) params(a *tape.A2A, guarded bool, label func(string, tape.Label), miss func(string)) {
 	var params []exactjson.Member
 	if id := b.Tape.Run.TaskID; id != "" {
@@ -63,15 +66,14 @@ func (b *Builder) params(a *tape.A2A, guarded bool, label func(string, tape.Labe
 		miss("params.id")
 	}
 	provenance := b.Tape.Input.Provenance["user_message"]
-	if user := b.Tape.Input.UserMessage; user != nil && (provenance == "" || provenance == tape.Recovered || provenance == tape.Lossy) {
-		object := func(members ...exactjson.Member) exactjson.Value { return exactjson.ObjectValue(members...) }
-		part := object(exactjson.Member{Name: "kind", Value: exactjson.StringValue("text")}, exactjson.Member{Name: "text", Value: exactjson.StringValue(*user)})
-		message := object(exactjson.Member{Name: "role", Value: exactjson.StringValue(string(tape.RoleUser))}, exactjson.Member{Name: "parts", Value: exactjson.ArrayValue(part)})
+	if user := b.Tape.Input.UserMessage; user != nil && (chat.Undamaged(provenance) || provenance == tape.Lossy) {
+		part := exactjson.ObjectValue(exactjson.Member{Name: "kind", Value: exactjson.StringValue("text")}, exactjson.Member{Name: "text", Value: exactjson.StringValue(*user)})
+		message := exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue(string(tape.RoleUser))}, exactjson.Member{Name: "parts", Value: exactjson.ArrayValue(part)})
 		params = append(params, exactjson.Member{Name: "message", Value: message})
-		label("params.message.role", tape.Inferred)
-		miss("params.message.role")
-		label("params.message.parts", tape.Inferred)
-		miss("params.message.parts")
+		for _, field := range []string{"params.message.role", "params.message.parts"} {
+			label(field, tape.Inferred)
+			miss(field)
+		}
 		label("params.message.parts.0.text", provenance)
 		if guarded {
 			label("params.message.parts.0.text", tape.Masked)
@@ -85,27 +87,25 @@ func (b *Builder) params(a *tape.A2A, guarded bool, label func(string, tape.Labe
 	}
 }
 
-// inbound gathers what the run span, the spans above it and their guards say of the request; nil when the run did not come that way.
-func (b *Builder) inbound() *genai.Inbound {
-	var in *genai.Inbound
-	add := func(n *spantree.Node) {
-		if n.Obs.Inbound != nil {
+// inbound gathers what the run span, the spans above it and their guards say of the request; nil where the
+// run did not come that way.
+func (b *Builder) inbound() (in *genai.Inbound) {
+	var speakers []*spantree.Node
+	for _, n := range b.Fragment.Entry {
+		speakers = append(speakers, n)
+		for _, k := range n.Kids {
+			if k.Obs.Class == genai.Noise {
+				speakers = append(speakers, k)
+			}
+		}
+	}
+	for _, n := range append(speakers, b.Fragment.Root) {
+		if said := spantree.Observed(n).Inbound; said != nil {
 			if in == nil {
 				in = &genai.Inbound{}
 			}
-			in.Add(n.Obs.Inbound)
+			in.Add(said)
 		}
-	}
-	for _, n := range b.Fragment.Entry {
-		add(n)
-		for _, k := range n.Kids {
-			if k.Obs.Class == genai.Noise {
-				add(k)
-			}
-		}
-	}
-	if b.Fragment.Root != nil {
-		add(b.Fragment.Root)
 	}
 	return in
 }

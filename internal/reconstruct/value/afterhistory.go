@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// afterHistory is the prompt of the model where the run span recorded an earlier turn, or the conversation as one text.
+// afterHistory is the prompt of the model where the run span recorded an earlier turn, or the conversation as
+// one text.
 //
 // Needs: a request with an answer that asks for nothing.
 // Refuses: any other record: it is better than a prompt, which may hold words of the framework.

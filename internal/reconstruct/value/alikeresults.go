@@ -21,8 +21,8 @@ type shape struct {
 
 // suspectAlike marks results that may lie in an envelope of several members: {"ok": true, "data": …}.
 //
-// Needs: all results of a reporter are objects of the same few members. One is named as values are and holds now this
-// kind of value, now another; the others are short and the same.
+// Needs: all results of a reporter are objects of the same few members. One is named as values are and holds
+// now this kind of value, now another; the others are short and the same.
 // Refuses: a result of another shape.
 // Seen in: programs that answer with a status beside the value.
 func (w wrappable) suspectAlike(calls []*ledger.Call) {

@@ -85,7 +85,8 @@ func takenBack[S any](wrong func(known S, was claim) bool) resolver[S] {
 	}
 }
 
-// unmasked labels a text in which the producer replaced something. A text that is a mask as a whole is no value.
+// unmasked labels a text in which the producer replaced something. A text that is a mask as a whole is no
+// value.
 func unmasked[S any](_ S, was claim) claim {
 	c := genai.Content{Value: exactjson.StringValue(was.text)}
 	if c.LabelMasks(); c.Label != "" {

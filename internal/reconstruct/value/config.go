@@ -57,7 +57,8 @@ func (b *Builder) Config() {
 	c.Model = shared(events, func(e *tape.Event) string { return e.Model })
 	c.Provider = shared(events, func(e *tape.Event) string { return e.Provider })
 	if c.Model != "" {
-		// Without the model that was asked for, the one that answered would be taken for it; it stands on the calls.
+		// Without the model that was asked for, the one that answered would be taken for it; it stands on the
+		// calls.
 		c.ResponseModel = shared(events, func(e *tape.Event) string {
 			if e.Response == nil {
 				return ""

@@ -44,10 +44,10 @@ func shownResult(k *ledger.Call) exactjson.Value {
 
 // OpenEnvelopes takes envelopes that no dialect knows off the arguments and results of tool calls.
 //
-// Needs: a conversation that proves them: what stands inside equals what the model asked for, or what it was shown. One
-// that is proved for one call of a reporter comes off the others of the same shape too.
-// Refuses: a value that no record of the conversation shows. Where it looks like an envelope it is labelled lossy, and a
-// finding names the members that lead inside.
+// Needs: a conversation that proves them: what stands inside equals what the model asked for, or what it was
+// shown. One that is proved for one call of a reporter comes off the others of the same shape too.
+// Refuses: a value that no record of the conversation shows. Where it looks like an envelope it is labelled
+// lossy, and a finding names the members that lead inside.
 // Seen in: decorators and middleware of programs.
 func (b *Builder) OpenEnvelopes() {
 	for _, w := range wrappables {
@@ -62,8 +62,9 @@ func (b *Builder) OpenEnvelopes() {
 	b.suspectFrames()
 }
 
-// learn finds the envelopes that the conversation proves, as paths of members, and the reporters that recorded a value
-// as it was shown. A small value may stand in another one by chance: two that differ prove its path.
+// learn finds the envelopes that the conversation proves, as paths of members, and the reporters that
+// recorded a value as it was shown. A small value may stand in another one by chance: two that differ prove
+// its path.
 func (w wrappable) learn(calls []*ledger.Call) (proved map[ledger.Reporter][][]string, bare map[ledger.Reporter]bool) {
 	type place struct {
 		ledger.Reporter

@@ -48,12 +48,12 @@ func (b *Builder) suspectFrames() {
 	}
 }
 
-// textHeader is what a program puts before the answer of a tool: lines of a name and a value each, then the name of what
-// follows.
+// textHeader is what a program puts before the answer of a tool: lines of a name and a value each, then the
+// name of what follows.
 var textHeader = regexp.MustCompile(`^(?:[A-Z][A-Za-z ]{0,40}: [^\n]{1,80}\n)+(Output|Result|Response|Content):\n`)
 
-// frameOf names the frame around a text, or around the text that is the only member of a value: a header, or a tag of
-// several words around all of it, which no markup language has. It returns "" where there is none.
+// frameOf names the frame around a text, or around the text that is the only member of a value: a header, or
+// a tag of several words around all of it, which no markup language has. It returns "" where there is none.
 func frameOf(v exactjson.Value) string {
 	if name, inner, ok := sole(v); ok && slices.Contains(valueNames, name) {
 		v = inner

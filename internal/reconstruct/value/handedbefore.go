@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// handedBefore is what the models of a run said before the last answer, where its caller was handed that as well.
+// handedBefore is what the models of a run said before the last answer, where its caller was handed that as
+// well.
 //
 // Needs: a run span whose caller is handed all that its models say.
 // Refuses: an answer before that is not known and asks for no tools.
@@ -32,14 +33,15 @@ func (o *outputFacts) handedBefore() string {
 			said.WriteString(chat.PartsText(k.Response.Parts))
 		} else if loop := o.loopSaid(k); loop != "" && said.Len() == 0 {
 			return loop // the span of the first call is one of the whole loop
-		} else if !ledger.StopsForTools(k) { // an answer that asks for tools is recorded as empty more often than not
+		} else if !ledger.StopsForTools(k) { // an answer that asks for tools is often recorded as empty
 			return ""
 		}
 	}
 	return said.String()
 }
 
-// loopSaid is what the span of a call that stands for a loop recorded as its answer, up to the last answer of the loop.
+// loopSaid is what the span of a call that stands for a loop recorded as its answer, up to the last answer of
+// the loop.
 func (o *outputFacts) loopSaid(k *ledger.Call) string {
 	if len(k.Nodes) == 0 || len(k.Nodes[0].Obs.Response) == 0 || k.Nodes[0].Obs.ResponseLabel != "" {
 		return ""

@@ -18,11 +18,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// minPassedOn is the length of the shortest text that is known again in what went into a span and in what came out of it.
+// minPassedOn is the length of the shortest text that is known again in what went into a span and in what
+// came out of it.
 const minPassedOn = 4
 
-// handedOn reports that the program took what the model said beside calls for the answer: a span tells that text and no
-// other, whatever it calls it.
+// handedOn reports that the program took what the model said beside calls for the answer: a span tells that
+// text and no other, whatever it calls it.
 //
 // Needs: none of the calls ran, or all of them did and the model was not asked again.
 // Refuses: a short text, which a span may tell by chance; a span that failed.
@@ -42,8 +43,9 @@ func (o *outputFacts) handedOn() bool {
 	return false
 }
 
-// tellsSaid reports that a span tells what the model said: the run span, a span around all calls, or a step of the
-// program that began when the model had answered. A step that was given a text and gave it on tells a short one too.
+// tellsSaid reports that a span tells what the model said: the run span, a span around all calls, or a step
+// of the program that began when the model had answered. A step that was given a text and gave it on tells a
+// short one too.
 func (o *outputFacts) tellsSaid(n *spantree.Node) bool {
 	if spantree.FailedSpan(n) {
 		return false
@@ -59,8 +61,8 @@ func (o *outputFacts) tellsSaid(n *spantree.Node) bool {
 // ran reports a call of which a span or a later request tells that it ran.
 func ran(a *ledger.Asked) bool { return a.Shown != nil || a.Tool != nil && len(a.Tool.Nodes) > 0 }
 
-// endsWithSaid reports that the run span recorded what the model said as what it ended with, by a finish reason of its
-// own that asks for no tools.
+// endsWithSaid reports that the run span recorded what the model said as what it ended with, by a finish
+// reason of its own that asks for no tools.
 func (o *outputFacts) endsWithSaid() bool {
 	out := o.run.Output
 	if o.said == "" || !ledger.StopsForTools(o.last) || len(out) == 0 {
@@ -96,8 +98,8 @@ func tellings(n *spantree.Node, text string) (found int) {
 	return found
 }
 
-// concludedAround is what the assistant says at the end of the state with which a step around all calls ended, behind
-// the request of the last model call.
+// concludedAround is what the assistant says at the end of the state with which a step around all calls
+// ended, behind the request of the last model call.
 //
 // Needs: a state that is that request and one answer.
 // Refuses: a last model call of which a tool ran.

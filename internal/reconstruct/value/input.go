@@ -52,8 +52,8 @@ func brokeUnwritten(k *ledger.Call) bool {
 	return k.Obs.StatusError && len(k.Request) == 0 && k.Obs.RequestLabel == ""
 }
 
-// passOverBroken takes the call that answered last in place of the first one: its request begins with the same
-// messages.
+// passOverBroken takes the call that answered last in place of the first one: its request begins with the
+// same messages.
 func (in *inputFacts) passOverBroken() {
 	last := in.lastModel()
 	if last.Agent != in.first.Agent || !ledger.FinalAnswer(last) {
@@ -68,8 +68,8 @@ func (in *inputFacts) passOverBroken() {
 	}
 }
 
-// Input settles what the run was given. Instructions are looked for with the message that messages and tasks tell.
-// Only then anything else that the run was started with may stand for the message.
+// Input settles what the run was given. Instructions are looked for with the message that messages and tasks
+// tell. Only then anything else that the run was started with may stand for the message.
 func (b *Builder) Input() {
 	to := &b.Tape.Input
 	to.Provenance = tape.Provenance{}

@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// lastModel is the model call that ended the run: the last one of the run's own agent, else of any. Where that one
-// hands over or asks for tools, it is that of an agent that went on after it and answered. An agent that is itself a
-// tool answers with a result.
+// lastModel is the model call that ended the run: the last one of the run's own agent, else of any. Where
+// that one hands over or asks for tools, it is that of an agent that went on after it and answered. An agent
+// that is itself a tool answers with a result.
 func (b *Builder) lastModel() *ledger.Call {
 	last := func(is func(*ledger.Call) bool) *ledger.Call {
 		for _, k := range slices.Backward(b.Ordered) {
@@ -25,8 +25,8 @@ func (b *Builder) lastModel() *ledger.Call {
 	}
 	any := last(func(*ledger.Call) bool { return true })
 	own := last(func(k *ledger.Call) bool { return k.Agent == nil && !ledger.BelowTool(k) })
-	if own == nil {
-		if own = last(func(k *ledger.Call) bool { return k.Agent == nil }); own != nil { // the loop's own calls are those of steps
+	if own == nil { // the loop's own calls may be those of steps
+		if own = last(func(k *ledger.Call) bool { return k.Agent == nil }); own != nil {
 			own = cmp.Or(last(func(k *ledger.Call) bool { return !ledger.BelowTool(k) && !ledger.IsTool(k.Agent) }), own)
 		}
 	}

@@ -32,7 +32,8 @@ var lastWords = []resolver[*outputFacts]{
 	messageOfAnswer,
 }
 
-// toldByRunSpan is the run span's own record. The model's own record is the better one where the other is cut.
+// toldByRunSpan is the run span's own record. The model's own record is the better one where the other is
+// cut.
 func toldByRunSpan(o *outputFacts, was claim) claim {
 	if chat.Damage(o.own) != tape.Truncated || !o.whole {
 		was.text = o.told
@@ -65,7 +66,8 @@ func loneTextOut(o *outputFacts) string {
 	return text
 }
 
-// endsInState is the name of a member that says how something ended or where it stands, and not what came of it.
+// endsInState is the name of a member that says how something ended or where it stands, and not what came of
+// it.
 var endsInState = regexp.MustCompile(`(?i)(status|state|outcome|phase|stage|reason|error|level|kind|type|code)$`)
 
 // answeredByStep is what a step of the program came to where no model call is on record.
@@ -85,8 +87,8 @@ func unlessAnswered(o *outputFacts, was claim) claim {
 	return was
 }
 
-// inWordsOfModel is what the model said, where the run span recorded an object of some language that represents it, or
-// a member of it.
+// inWordsOfModel is what the model said, where the run span recorded an object of some language that
+// represents it, or a member of it.
 func inWordsOfModel(o *outputFacts, text string) string {
 	if text != o.said && o.final && o.said != "" && (isReprOf(text, o.said) || o.root != nil && isAnswerIn(text, o.said) && (tellsText(o.root, o.said) || o.cameOut())) {
 		return o.said
@@ -115,7 +117,8 @@ func concludedByProgram(o *outputFacts) string {
 	return o.concludedAround()
 }
 
-// answeredByCall is the answer that a model gave by a call, also where a framework tells it among words of its own.
+// answeredByCall is the answer that a model gave by a call, also where a framework tells it among words of
+// its own.
 func answeredByCall(o *outputFacts, was claim) claim {
 	if by := answerBy(o.last); by != "" && (was.text == "" || holdsJSON(was.text, by) && !isArgsOf(was.text, o.last)) {
 		was.text = by
@@ -142,8 +145,8 @@ func messageOfAnswer(o *outputFacts, was claim) claim {
 // constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…
 var constructorRepr = regexp.MustCompile(`^\s*[A-Z]\w*\([a-z_]\w*=`)
 
-// isReprOf reports a text that represents an object of some language in place of what was said: a constructor, a
-// dictionary with what was said inside, or an object of JSON of which it is a member.
+// isReprOf reports a text that represents an object of some language in place of what was said: a
+// constructor, a dictionary with what was said inside, or an object of JSON of which it is a member.
 func isReprOf(text, said string) bool {
 	if constructorRepr.MatchString(text) {
 		return true
@@ -155,8 +158,9 @@ func isReprOf(text, said string) bool {
 	return strings.HasPrefix(text, "{'") && strings.Contains(plain(text), plain(said))
 }
 
-// isAnswerIn reports a text that is a member of the object with which a model answered: an envelope of who recorded it,
-// or a part of what the model said itself. It is the latter where the run span holds the object as a whole.
+// isAnswerIn reports a text that is a member of the object with which a model answered: an envelope of who
+// recorded it, or a part of what the model said itself. It is the latter where the run span holds the object
+// as a whole.
 func isAnswerIn(text, said string) bool {
 	v, ok := decode.ParseStructure(said)
 	return ok && text != "" && isMember(v, text)
@@ -189,8 +193,8 @@ func answerBy(k *ledger.Call) string {
 	return chat.SaidBy(calls[0])
 }
 
-// isArgsOf reports a text that is all that a model answered by a call: who asks for an object answers with it, whatever
-// it holds.
+// isArgsOf reports a text that is all that a model answered by a call: who asks for an object answers with
+// it, whatever it holds.
 func isArgsOf(text string, k *ledger.Call) bool {
 	v, ok := decode.ParseStructure(text)
 	return ok && slices.ContainsFunc(chat.CallsOf(k.Response.Parts), func(p *genai.Part) bool {
@@ -198,7 +202,8 @@ func isArgsOf(text string, k *ledger.Call) bool {
 	})
 }
 
-// holdsJSON reports a text that holds another one as a value of JSON: what a framework says of an answer beside it.
+// holdsJSON reports a text that holds another one as a value of JSON: what a framework says of an answer
+// beside it.
 func holdsJSON(text, said string) bool {
 	quoted := exactjson.StringValue(said).JSON()
 	if said != "" && (said[0] == '{' || said[0] == '[') && !strings.Contains(text, quoted) {

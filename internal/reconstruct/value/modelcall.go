@@ -74,8 +74,8 @@ func (b *Builder) writeRequest(k *ledger.Call, e *tape.Event) {
 	}
 }
 
-// offered returns the tools that a model call was offered. Where its own span tells none, they are those that the span of
-// the agent around it says the agent has.
+// offered returns the tools that a model call was offered. Where its own span tells none, they are those that
+// the span of the agent around it says the agent has.
 func (b *Builder) offered(k *ledger.Call) (tools []tape.Tool, ofAgent bool) {
 	if len(k.Obs.Tools) > 0 {
 		return k.Obs.Tools, false

@@ -90,7 +90,8 @@ func (b *Builder) Finish() {
 	to.Text = b.settle(resolve(o, outputElse, claim{text: o.out.text}), to.Provenance, "output.text")
 }
 
-// ownAnswerCut is a run span that recorded the beginning of the answer, where the model's own record is no better.
+// ownAnswerCut is a run span that recorded the beginning of the answer, where the model's own record is no
+// better.
 func ownAnswerCut(o *outputFacts, was claim) claim {
 	if chat.Damage(o.own) != tape.Truncated || o.whole {
 		return was
@@ -98,7 +99,8 @@ func ownAnswerCut(o *outputFacts, was claim) claim {
 	return claim{settled: true, code: tape.CodeTruncated, detail: "the answer of the run was recorded cut"}
 }
 
-// lastAnswerCut withdraws an answer that the model call recorded cut and the run span not at all, or not whole.
+// lastAnswerCut withdraws an answer that the model call recorded cut and the run span not at all, or not
+// whole.
 //
 // Needs: a text that only the last model call holds.
 // Refuses: an answer that the run span tells whole.
@@ -110,8 +112,8 @@ func lastAnswerCut(o *outputFacts, was claim) claim {
 	return claim{settled: true, code: tape.CodeTruncated, detail: "the last answer was recorded cut"}
 }
 
-// labelAnswer labels what follows from other records: an answer recovered from a later request, and all that the models
-// of an agent said where its caller is handed all of it.
+// labelAnswer labels what follows from other records: an answer recovered from a later request, and all that
+// the models of an agent said where its caller is handed all of it.
 func labelAnswer(o *outputFacts, was claim) claim {
 	recovered := o.run.HandsAll
 	if was.message != nil {
@@ -123,8 +125,8 @@ func labelAnswer(o *outputFacts, was claim) claim {
 	return was
 }
 
-// errorOfLastCall reports an answer that is the error of the model call with which the loop ended: frameworks return
-// it in place of raising it.
+// errorOfLastCall reports an answer that is the error of the model call with which the loop ended: frameworks
+// return it in place of raising it.
 func errorOfLastCall(o *outputFacts, was claim) bool {
 	return o.failed && o.last.Obs.Error != nil && chat.SameWords(was.text, o.last.Obs.Error.Message)
 }

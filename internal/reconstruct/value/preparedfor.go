@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// preparedFor are the instructions before the user's message in the first conversation that a step of the program was
-// handed or put together.
+// preparedFor are the instructions before the user's message in the first conversation that a step of the
+// program was handed or put together.
 //
 // Needs: a run without a model call whose user message is known.
 // Refuses: a conversation with another message, or with more than one of the system at its beginning.

@@ -25,7 +25,8 @@ var resultReadings = []func(*resultFacts){
 	errorAsResult,
 }
 
-// bothWhole reports a recorded result, or none, and one that the model was shown, neither of which is damaged.
+// bothWhole reports a recorded result, or none, and one that the model was shown, neither of which is
+// damaged.
 func (r *resultFacts) bothWhole() bool {
 	return r.shown != nil && r.shown.Label == "" && r.result.Label == ""
 }
@@ -33,7 +34,8 @@ func (r *resultFacts) bothWhole() bool {
 // shownOther reports a recorded result that is another one than the model was shown.
 func (r *resultFacts) shownOther() bool { return !chat.SameContent(r.result.Value, r.shown.Result) }
 
-// tellsTransfer puts what the framework tells the model of a transfer of control in place of what its span says.
+// tellsTransfer puts what the framework tells the model of a transfer of control in place of what its span
+// says.
 func tellsTransfer(r *resultFacts) {
 	if !r.said.Handoff {
 		return
@@ -87,8 +89,8 @@ func quotedInPython(v exactjson.Value) (exactjson.Value, bool) {
 	return list.At(0), ok && !lossy && list.Len() == 1 && list.At(0).Kind() == exactjson.String
 }
 
-// noEnvelope puts a result back into what was taken off around it as an envelope: the model was shown that the tool
-// returned an object of this one member.
+// noEnvelope puts a result back into what was taken off around it as an envelope: the model was shown that
+// the tool returned an object of this one member.
 func noEnvelope(r *resultFacts) {
 	if !r.bothWhole() || len(r.result.Envelope) != 1 || !r.result.Present() {
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// runError is what the run span says went wrong, else the step that failed, else the last model call, else the last
-// event that did.
+// runError is what the run span says went wrong, else the step that failed, else the last model call, else
+// the last event that did.
 func (o *outputFacts) runError(failed *spantree.Node) *tape.Error {
 	e := cmp.Or(o.run.Error, spantree.Observed(failed).Error)
 	if e == nil && o.last != nil {
@@ -26,8 +26,8 @@ func (o *outputFacts) runError(failed *spantree.Node) *tape.Error {
 	return cmp.Or(e, &tape.Error{Message: fmt.Sprintf("the run ended with status %s", o.Tape.Run.Status)})
 }
 
-// failedAround is the innermost step of the run around its last event that failed, else the agent span around that of
-// the run: a runner that has nothing else below it tells how the run ended.
+// failedAround is the innermost step of the run around its last event that failed, else the agent span around
+// that of the run: a runner that has nothing else below it tells how the run ended.
 func (o *outputFacts) failedAround() *spantree.Node {
 	if len(o.Ordered) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// saidBeforeFailure reports a text that is no answer: the model said it beside calls that ran, and the agent around them
-// ended with an error then, that of the next model call perhaps.
+// saidBeforeFailure reports a text that is no answer: the model said it beside calls that ran, and the agent
+// around them ended with an error then, that of the next model call perhaps.
 //
 // Needs: an agent that failed, around the last event or the last model call.
 // Refuses: a last model call that answers; an agent that recorded the text as its answer.

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// sentBefore are the instructions that a function or a step of the program recorded before the very messages of the
-// first request: the body that was sent.
+// sentBefore are the instructions that a function or a step of the program recorded before the very messages
+// of the first request: the body that was sent.
 //
 // Needs: a step that returned a conversation of instructions and exactly these messages.
 // Refuses: a request that is not whole, or that does not begin with the user.

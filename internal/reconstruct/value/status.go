@@ -68,8 +68,8 @@ func runSaysError(o *outputFacts) bool { return o.run.StatusError }
 
 func failedWithoutAnswer(o *outputFacts) bool { return o.failed && o.out.text == "" }
 
-// rootExpected reports that a run span must exist and has not come: the calls name a parent, and their dialect puts
-// every call below a run span.
+// rootExpected reports that a run span must exist and has not come: the calls name a parent, and their
+// dialect puts every call below a run span.
 func rootExpected(o *outputFacts) bool {
 	return o.root == nil && slices.ContainsFunc(o.Fragment.Heads, func(n *spantree.Node) bool { return n.Rooted && n.Missing })
 }

@@ -15,8 +15,8 @@ import (
 
 // steppedOn reports that the program went on where nothing is known of the model, and ended well.
 //
-// Needs: two steps that are neither tools nor model calls nor agents, after all tools and after what the model was to be
-// sent at last was ready. The first of them asks the model, and may have failed.
+// Needs: two steps that are neither tools nor model calls nor agents, after all tools and after what the
+// model was to be sent at last was ready. The first of them asks the model, and may have failed.
 // Refuses: calls without a run span; more steps than are read.
 // Seen in: workflows around a client that nobody instruments.
 func steppedOn(o *outputFacts) bool {
@@ -41,11 +41,11 @@ func steppedOn(o *outputFacts) bool {
 	return chat.Count(steps, func(n *spantree.Node) bool { return n.Start >= end }) > 1
 }
 
-// askedWhileItAnswered reports a last model call that asked for tools, of which no answer was recorded: a tool began
-// beside its span while that was open.
+// askedWhileItAnswered reports a last model call that asked for tools, of which no answer was recorded: a
+// tool began beside its span while that was open.
 //
-// Needs: all tool calls of the earlier turns, at least one, began so too: in this program a tool runs when the stream of
-// the model tells of it.
+// Needs: all tool calls of the earlier turns, at least one, began so too: in this program a tool runs when
+// the stream of the model tells of it.
 // Refuses: a tool call that began beside no open model call.
 // Seen in: Rig, which records what each turn said as the answer of the run.
 func askedWhileItAnswered(o *outputFacts) bool {

@@ -14,14 +14,15 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// suspicion marks values that may be envelopes, among calls of which the conversation does not show the value.
+// suspicion marks values that may be envelopes, among calls of which the conversation does not show the
+// value.
 //
-// A reporter of which another value was shown as it was recorded puts none into an envelope. One that puts objects into
-// an envelope puts all results, or all arguments, into it: others outside of that envelope speak against it. What the
-// definition of a tool names as its parameter is no envelope.
+// A reporter of which another value was shown as it was recorded puts none into an envelope. One that puts
+// objects into an envelope puts all results, or all arguments, into it: others outside of that envelope speak
+// against it. What the definition of a tool names as its parameter is no envelope.
 //
-// What the server of a tool wraps is not up to the reporter. Few say that a tool has a server: a lone number or truth
-// value is suspected of any tool. A text or a list below such a name is as often the tool's own.
+// What the server of a tool wraps is not up to the reporter. Few say that a tool has a server: a lone number
+// or truth value is suspected of any tool. A text or a list below such a name is as often the tool's own.
 type suspicion struct {
 	wrappable
 	*ledger.Ledger
@@ -108,8 +109,8 @@ func (s suspicion) envelope(k *ledger.Call) (path string, suspected bool) {
 	return suspectedPath(v), ok && (s.byReporter(in, name, inner) || s.byServer(k, in, name, inner))
 }
 
-// byReporter reports an envelope that the reporter of a call puts around values: what stands inside looks like one, or
-// the values of several tools stand under the same name.
+// byReporter reports an envelope that the reporter of a call puts around values: what stands inside looks
+// like one, or the values of several tools stand under the same name.
 func (s suspicion) byReporter(in toolOf, name string, inner exactjson.Value) bool {
 	if s.bare[in.reporter] {
 		return false
@@ -144,16 +145,16 @@ func (s suspicion) toolsUnder(calls []*ledger.Call) map[memberOf]int {
 	return tools
 }
 
-// toldModel reports a result that is what the model was told, as it was taken out of the message that a framework made
-// of it: all of that counts.
+// toldModel reports a result that is what the model was told, as it was taken out of the message that a
+// framework made of it: all of that counts.
 func toldModel(c *genai.Content) bool {
 	return c.Told || slices.ContainsFunc(c.Envelope, func(e string) bool {
 		return e == "langchain.repr" || e == "langchain.tool_message" || e == "llamaindex.tool_output"
 	})
 }
 
-// uniform are the reporters of which all values, of several, have one and the same only member: whatever else they say
-// of these, something was put around them.
+// uniform are the reporters of which all values, of several, have one and the same only member: whatever else
+// they say of these, something was put around them.
 func (w wrappable) uniform(calls []*ledger.Call) map[ledger.Reporter]bool {
 	names, several := map[ledger.Reporter]string{}, map[ledger.Reporter]bool{}
 	for _, k := range calls {
@@ -168,15 +169,15 @@ func (w wrappable) uniform(calls []*ledger.Call) map[ledger.Reporter]bool {
 	return several
 }
 
-// saysFailure reports a call that failed, and a result with nothing but its error: so frameworks tell the model of it,
-// whichever tool it was.
+// saysFailure reports a call that failed, and a result with nothing but its error: so frameworks tell the
+// model of it, whichever tool it was.
 func saysFailure(k *ledger.Call, v exactjson.Value) bool {
 	name, inner, ok := sole(v)
 	return ok && name == "error" && inner.Kind() == exactjson.String && (ledger.FailedCall(k) || k.Obs.Error != nil)
 }
 
-// saidLast reports the result of an agent that ran as a tool which is what its model answered at last, in JSON: nothing
-// was put around that.
+// saidLast reports the result of an agent that ran as a tool which is what its model answered at last, in
+// JSON: nothing was put around that.
 func saidLast(last *ledger.Call, result exactjson.Value) bool {
 	if !ledger.FinalAnswer(last) {
 		return false
@@ -224,8 +225,8 @@ func bareArgs(v exactjson.Value) bool {
 	return v.Len() > 0 && !(ok && looksWrapped(inner, false))
 }
 
-// bareResult reports a list, a number, a truth value or an object with several members. Texts may be recorded as they
-// are by who wraps objects, and an object with one member may be another envelope.
+// bareResult reports a list, a number, a truth value or an object with several members. Texts may be recorded
+// as they are by who wraps objects, and an object with one member may be another envelope.
 func bareResult(v exactjson.Value) bool {
 	switch v.Kind() {
 	case exactjson.Array, exactjson.Number, exactjson.Bool:
@@ -249,8 +250,8 @@ func takes(c *ledger.Ledger, tool, parameter string) bool {
 	return c.Parameters[[2]string{tool, parameter}]
 }
 
-// hollowValue names the member of an object below which an empty text stands as values do, beside nothing but short
-// plain values.
+// hollowValue names the member of an object below which an empty text stands as values do, beside nothing but
+// short plain values.
 func hollowValue(v exactjson.Value) string {
 	if v = chat.Opened(v); v.Kind() != exactjson.Object {
 		return ""
@@ -270,8 +271,9 @@ func hollowValue(v exactjson.Value) string {
 	return name
 }
 
-// looksWrapped reports that the only member of a value is an envelope in all likelihood. The member of a result is an
-// object. Arguments may well be one object; of these it is an object with nothing but an object or list.
+// looksWrapped reports that the only member of a value is an envelope in all likelihood. The member of a
+// result is an object. Arguments may well be one object; of these it is an object with nothing but an object
+// or list.
 func looksWrapped(inner exactjson.Value, result bool) bool {
 	if result {
 		return chat.Opened(inner).Kind() == exactjson.Object
@@ -280,7 +282,8 @@ func looksWrapped(inner exactjson.Value, result bool) bool {
 	return ok && inner.Kind() >= exactjson.Array
 }
 
-// valueNames are what servers call a value that is no object: the structured result of an MCP tool has to be one.
+// valueNames are what servers call a value that is no object: the structured result of an MCP tool has to be
+// one.
 var valueNames = []string{"value", "result", "output", "response", "return", "returns", "return_value", "content", "data"}
 
 // suspectedPath names the members that lead to what may be the content of an envelope.

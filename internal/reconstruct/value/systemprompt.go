@@ -29,8 +29,8 @@ var systemPrompt = []resolver[*inputFacts]{
 	noInstructions,
 }
 
-// instructionsSent is what the request of the first model call begins with. The place alone makes instructions of
-// messages without roles. A record of the run span that has roles knows better what was sent.
+// instructionsSent is what the request of the first model call begins with. The place alone makes
+// instructions of messages without roles. A record of the run span that has roles knows better what was sent.
 func instructionsSent(in *inputFacts, _ claim) claim {
 	system := chat.SystemText(in.sent)
 	switch {
@@ -42,8 +42,8 @@ func instructionsSent(in *inputFacts, _ claim) claim {
 	return claim{text: system, label: tape.Recovered}
 }
 
-// rootHasRoles reports that the run span recorded the roles of its messages, and that whoever wrote them writes
-// instructions too.
+// rootHasRoles reports that the run span recorded the roles of its messages, and that whoever wrote them
+// writes instructions too.
 func (in *inputFacts) rootHasRoles() bool {
 	return len(in.run.Input) > 0 && len(in.first.Nodes) > 0 &&
 		(in.root.Scope == in.first.Nodes[0].Scope || len(in.run.System) > 0) &&
@@ -52,7 +52,8 @@ func (in *inputFacts) rootHasRoles() bool {
 
 func instructionsKept(in *inputFacts) string { return chat.SystemText(in.kept) }
 
-// instructionsOfAgent is what the span of the run's agent says, or a span below that stands for the same agent.
+// instructionsOfAgent is what the span of the run's agent says, or a span below that stands for the same
+// agent.
 func instructionsOfAgent(in *inputFacts) (system string) {
 	for agent := in.root; system == "" && agent != nil; agent = spantree.SameAgent(agent) {
 		system = chat.PartsText(agent.Obs.System)
@@ -64,7 +65,8 @@ func instructionsOfAgent(in *inputFacts) (system string) {
 //
 // Needs: agents that all say the same.
 // Refuses: agents with different instructions.
-// Seen in: OpenInference's spans of ADK 2, where a run of one answer writes the model call on the span of the agent.
+// Seen in: OpenInference's spans of ADK 2, where a run of one answer writes the model call on the span of the
+// agent.
 func instructionsBelow(in *inputFacts) string {
 	if in.root == nil || spantree.HoldsCall(in.root) {
 		return ""
@@ -76,8 +78,8 @@ func instructionsBelow(in *inputFacts) string {
 // instructionNames are the members under which the definition of an agent keeps its instructions.
 var instructionNames = []string{"instructions", "system_prompt", "system_message", "backstory"}
 
-// definedBelow are the instructions in the definition of the only agent of a run, which was handed to the step that
-// ran it.
+// definedBelow are the instructions in the definition of the only agent of a run, which was handed to the
+// step that ran it.
 //
 // Needs: a run of which at most it is known that a model was asked.
 // Refuses: agents with different instructions; a template.

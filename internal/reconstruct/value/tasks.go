@@ -25,7 +25,8 @@ func taskInResult(in *inputFacts) string {
 	return taskIn(in.run.OutputData.Value, in.prompt, chat.TaskNames[:chat.TaskOnly], chat.MaxEnvelopes)
 }
 
-// taskKept is what the user said before the first answer of the conversation that the run span kept, or the task in it.
+// taskKept is what the user said before the first answer of the conversation that the run span kept, or the
+// task in it.
 func taskKept(in *inputFacts) string {
 	prompt, _ := chat.LastUser(in.kept)
 	return cmp.Or(taskIn(in.run.InputData.Value, prompt, chat.TaskNames, chat.MaxEnvelopes), prompt)

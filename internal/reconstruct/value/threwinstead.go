@@ -10,7 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// threwInstead reports a last answer of a model that did not become that of the run: the run threw in place of it.
+// threwInstead reports a last answer of a model that did not become that of the run: the run threw in place
+// of it.
 //
 // Needs: a run span that says error and holds no answer.
 // Refuses: a run that somebody ended, which throws through all spans and may have given its answer before.
@@ -27,8 +28,8 @@ func threwInstead(o *outputFacts, _ claim) bool {
 // wasEnded is what is thrown through a program that is told to stop.
 var wasEnded = regexp.MustCompile(`(?i)GeneratorExit|Cancel|Abort|Interrupt|StopIteration|StopAsyncIteration|closed|disconnect`)
 
-// refusedBelow reports that the program around the last model call threw, and that the same error went up through every
-// span to that of the run.
+// refusedBelow reports that the program around the last model call threw, and that the same error went up
+// through every span to that of the run.
 func (o *outputFacts) refusedBelow() bool {
 	between, top := 0, false
 	for n := range o.last.Above(nil) {
@@ -40,8 +41,9 @@ func (o *outputFacts) refusedBelow() bool {
 	return top && between > 0
 }
 
-// threwBehind reports that the run span holds an exception that did not come up from below: everything there, agents
-// that ended with the answer among it, ended well before. It is what the caller of the run got in place of the answer.
+// threwBehind reports that the run span holds an exception that did not come up from below: everything there,
+// agents that ended with the answer among it, ended well before. It is what the caller of the run got in
+// place of the answer.
 func (o *outputFacts) threwBehind() bool {
 	kids := o.root.Kids
 	return holdsException(o.root) && slices.ContainsFunc(kids, spantree.IsAgent) && (len(o.last.Nodes) == 0 || o.last.Nodes[0].Up != o.root) &&

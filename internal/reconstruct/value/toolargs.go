@@ -132,8 +132,8 @@ func recoveredAs(take func(*argsFacts) genai.Content) func(*argsFacts) genai.Con
 	}
 }
 
-// askedAlone is what was asked for where nothing tells what the tool received. A span of its own that tells nothing
-// makes it recovered, as does a response of which a later request shows the rest.
+// askedAlone is what was asked for where nothing tells what the tool received. A span of its own that tells
+// nothing makes it recovered, as does a response of which a later request shows the rest.
 func askedAlone(a *argsFacts) genai.Content {
 	c := genai.Content{Value: a.asked.Args, Label: a.asked.Label}
 	switch {
@@ -148,7 +148,8 @@ func askedAlone(a *argsFacts) genai.Content {
 
 func (a *argsFacts) notAsked() bool { return a.asked.Args.IsAbsent() }
 
-// askedWithNothing reports a response without arguments for a call whose tool received as good as none: {} was left out.
+// askedWithNothing reports a response without arguments for a call whose tool received as good as none: {}
+// was left out.
 func askedWithNothing(a *argsFacts) bool {
 	return a.notAsked() && a.call.By != nil && a.received.Label == "" && a.received.Value.Len() > 0 && ledger.SameArgs(a.call, a.call.By)
 }
@@ -164,7 +165,8 @@ func emptiedAlike(a *argsFacts) bool {
 
 func notReceived(a *argsFacts) bool { return !a.received.Present() }
 
-// roundedForTool reports numbers that were rounded before the tool was called: two records of them are rounded alike.
+// roundedForTool reports numbers that were rounded before the tool was called: two records of them are
+// rounded alike.
 func roundedForTool(a *argsFacts) bool {
 	return a.received.Label == tape.Lossy && len(a.call.Nodes) > 0 && inGo(a.call.Nodes[0]) && sameBigInts(a.received.Value, a.asked.Args)
 }
@@ -191,14 +193,15 @@ func takesNothing(a *argsFacts) bool { return a.Calls.Signature(a.name).Nothing 
 
 func emptyLeftOut(a *argsFacts) bool { return a.Calls.LeavesOutEmpty(a.call) }
 
-// inGo reports a span of the SDK for Go. Frameworks there decode what the model asked for into a map of values, in which
-// every number is a double, before they write it or hand it to a tool.
+// inGo reports a span of the SDK for Go. Frameworks there decode what the model asked for into a map of
+// values, in which every number is a double, before they write it or hand it to a tool.
 func inGo(n *spantree.Node) bool {
 	language, _ := n.Resource.Get("telemetry.sdk.language")
 	return language.Str() == "go"
 }
 
-// sameBigInts reports values that hold the same integers of 2^53 or more, to the last digit, and at least one.
+// sameBigInts reports values that hold the same integers of 2^53 or more, to the last digit, and at least
+// one.
 func sameBigInts(a, b exactjson.Value) bool {
 	of := bigInts(nil, a)
 	slices.Sort(of)

@@ -13,7 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// ToolCall writes a tool call: what was asked for, what the tool received where that differs, and what it returned.
+// ToolCall writes a tool call: what was asked for, what the tool received where that differs, and what it
+// returned.
 func (b *Builder) ToolCall(k *ledger.Call) tape.Event {
 	e, o := b.Event(k), k.Obs
 	e.Name, e.ToolKind, e.Server = o.Name, o.ToolKind, o.Server
@@ -49,7 +50,8 @@ func (b *Builder) mark(e *tape.Event, field string, label tape.Label, code tape.
 	}
 }
 
-// markDamage labels a value of a tool call that is not what was sent. A suspected envelope is named in its place.
+// markDamage labels a value of a tool call that is not what was sent. A suspected envelope is named in its
+// place.
 func (b *Builder) markDamage(e *tape.Event, field string, c genai.Content, why string) {
 	if c.Suspected != "" {
 		b.mark(e, field, c.Label, tape.CodeEnvelopeSuspected, "the value of "+c.Suspected+" may be all of it: "+c.Suspected+" looks like an envelope, and no record shows what was inside")

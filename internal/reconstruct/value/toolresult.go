@@ -95,9 +95,9 @@ func recordedBest(r *resultFacts) bool {
 	return r.result.Present() && (chat.Undamaged(r.result.Label) || r.shown == nil || r.shown.Label != "" || r.result.Label == tape.Lossy && roundedBefore(r.result.Value, r.shown.Result))
 }
 
-// roundedBefore reports a result with large integers of which the model was shown the same to the last digit: that
-// repairs no rounding. What else makes a result lossy is repaired by what the model was shown, and the digits in a text
-// are nobody's number.
+// roundedBefore reports a result with large integers of which the model was shown the same to the last digit:
+// that repairs no rounding. What else makes a result lossy is repaired by what the model was shown, and the
+// digits in a text are nobody's number.
 func roundedBefore(result, shown exactjson.Value) bool {
 	if inner, ok := chat.Decoded(shown); ok {
 		shown = inner
@@ -111,8 +111,8 @@ func isShown(r *resultFacts) bool { return r.shown != nil }
 
 func (r *resultFacts) waits() bool { return r.said.Interrupted && !r.result.Present() }
 
-// wentOnUnseen reports a call without a span after which its agent asked the model again, in a request that was not
-// recorded whole: what came of the call may stand in the rest.
+// wentOnUnseen reports a call without a span after which its agent asked the model again, in a request that
+// was not recorded whole: what came of the call may stand in the rest.
 func wentOnUnseen(r *resultFacts) bool {
 	return len(r.call.Nodes) == 0 && slices.ContainsFunc(r.Calls.Models, func(m *ledger.Call) bool {
 		return m.Agent == r.call.Agent && m.Seq > r.call.Seq && !chat.Undamaged(m.Obs.RequestLabel)
@@ -144,8 +144,8 @@ func (r *resultFacts) writeRecorded() {
 	}
 }
 
-// writeFailureShown writes what the model was told as the error, where the span has no words for it. A failed call has
-// no result.
+// writeFailureShown writes what the model was told as the error, where the span has no words for it. A failed
+// call has no result.
 func (r *resultFacts) writeFailureShown() {
 	e := tape.Error{}
 	if r.said.Error != nil {
@@ -176,8 +176,8 @@ func (r *resultFacts) writeShown() {
 	r.failed = r.failed || r.shown.IsError
 }
 
-// saysError reports an object of nothing but a failure: a framework may have made it of what was thrown, and then the
-// text that the model was told is all that there is.
+// saysError reports an object of nothing but a failure: a framework may have made it of what was thrown, and
+// then the text that the model was told is all that there is.
 func saysError(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && v.Len() == 1 && v.Get("error").Kind() == exactjson.String
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// openEnds says of a run without a failure why nothing shows that it ended. The first that holds counts. One without a
-// reason is an end: an answer, or a way to end that needs none.
+// openEnds says of a run without a failure why nothing shows that it ended. The first that holds counts. One
+// without a reason is an end: an answer, or a way to end that needs none.
 var openEnds = []struct {
 	when func(*outputFacts) bool
 	why  string
@@ -57,13 +57,14 @@ func neverEnded(o *outputFacts) bool {
 	return o.root != nil && o.root.End == o.root.Start && o.root.Span.EndTimestamp() == 0
 }
 
-// unanswered reports loose calls among which a tool was asked for that nothing answers, and no end of the run since.
+// unanswered reports loose calls among which a tool was asked for that nothing answers, and no end of the run
+// since.
 func unanswered(o *outputFacts) bool {
 	return o.root == nil && slices.ContainsFunc(o.Tape.Events, neverRan) && !o.answeredSince() && (o.last == nil || o.concludedAround() == "")
 }
 
-// answeredByRunSpan reports an answer on the run span alone, or one there that is no text or is not kept: media, a
-// masked value, or the result of a tool with which the run ended.
+// answeredByRunSpan reports an answer on the run span alone, or one there that is no text or is not kept:
+// media, a masked value, or the result of a tool with which the run ended.
 func answeredByRunSpan(o *outputFacts) bool {
 	switch {
 	case o.root == nil:
@@ -76,22 +77,22 @@ func answeredByRunSpan(o *outputFacts) bool {
 	return slices.ContainsFunc(o.own, chat.IsContent)
 }
 
-// endedWellUnseen reports a run span that says that it ended well, and does not merely lack an error, where no model
-// call was recorded.
+// endedWellUnseen reports a run span that says that it ended well, and does not merely lack an error, where
+// no model call was recorded.
 func endedWellUnseen(o *outputFacts) bool {
 	return o.last == nil && o.root != nil && !o.run.WeakAgent && o.root.Span.Status().Code() == ptrace.StatusCodeOk
 }
 
-// recordsNothing reports a run that ended well and of which neither input nor any argument or result of a tool was
-// recorded: who records no content does not show an answer either.
+// recordsNothing reports a run that ended well and of which neither input nor any argument or result of a
+// tool was recorded: who records no content does not show an answer either.
 func recordsNothing(o *outputFacts) bool {
 	return o.last == nil && o.root != nil && o.Tape.Input.UserMessage == nil && !slices.ContainsFunc(o.Tape.Events, func(e tape.Event) bool {
 		return isToolCall(e) && (!e.Args.IsAbsent() || !e.Result.IsAbsent())
 	})
 }
 
-// returnedAround reports that the function around the run was asked something and did not fail, where nothing else is
-// known of the model.
+// returnedAround reports that the function around the run was asked something and did not fail, where nothing
+// else is known of the model.
 func returnedAround(o *outputFacts) bool {
 	if o.last != nil || o.root != nil {
 		return false
@@ -102,9 +103,9 @@ func returnedAround(o *outputFacts) bool {
 
 func noModelCall(o *outputFacts) bool { return o.last == nil }
 
-// wentOn reports a tool call of the run's own agent after what would be its last model call, or within it where no
-// answer was recorded: some spans of a model call lie around its tools. That model call asked for it, whatever was
-// recorded of its answer.
+// wentOn reports a tool call of the run's own agent after what would be its last model call, or within it
+// where no answer was recorded: some spans of a model call lie around its tools. That model call asked for
+// it, whatever was recorded of its answer.
 func wentOn(o *outputFacts) bool {
 	return slices.ContainsFunc(o.Ordered, func(k *ledger.Call) bool {
 		return k.Kind == tape.EventToolCall && len(k.Nodes) > 0 && k.By == nil && k.Agent == o.last.Agent && (k.Start >= o.last.End || o.last.Response == nil && ledger.HangsBelow(o.last, k))
@@ -113,8 +114,8 @@ func wentOn(o *outputFacts) bool {
 
 func hasText(o *outputFacts) bool { return o.out.text != "" }
 
-// hidesCalls reports an answer that was recorded as empty in a run whose answers with calls, as later requests show
-// them, were so too.
+// hidesCalls reports an answer that was recorded as empty in a run whose answers with calls, as later
+// requests show them, were so too.
 func hidesCalls(o *outputFacts) bool {
 	empty := func(k *ledger.Call) bool {
 		return len(k.Obs.Request) > 0 && len(k.Obs.Response) > 0 && len(k.Obs.Response[0].Parts) == 0
@@ -135,14 +136,14 @@ func answeredUnseen(o *outputFacts) bool {
 	return ledger.Answered(o.last) && (o.final || o.last.Response == nil && !ledger.StopsForTools(o.last))
 }
 
-// endedWellSilent reports a last model call of which nothing was recorded but that it ended well: who records so little
-// does not show an answer either.
+// endedWellSilent reports a last model call of which nothing was recorded but that it ended well: who records
+// so little does not show an answer either.
 func endedWellSilent(o *outputFacts) bool {
 	return o.root != nil && !o.run.WeakAgent && o.last.Response == nil && spantree.Silent(o.last.Obs) && endedWell(o.last)
 }
 
-// answersUnheard reports that no model call of the run recorded an answer, nor why it ended, while the last one says
-// that it ended well.
+// answersUnheard reports that no model call of the run recorded an answer, nor why it ended, while the last
+// one says that it ended well.
 func answersUnheard(o *outputFacts) bool {
 	return endedWell(o.last) && o.last.Nodes[0].Spans > 0 && !slices.ContainsFunc(o.Calls.Models, func(k *ledger.Call) bool {
 		return k.Response != nil && len(k.Obs.Response) > 0 || len(k.Obs.FinishReasons) > 0
@@ -158,8 +159,8 @@ func showsNoAnswer(o *outputFacts) bool {
 	return o.last.Response == nil || !chat.HasToolCall(o.last.Response) && !ledger.StopsForTools(o.last)
 }
 
-// needsNoAnswer reports that the calls with which a run ended are an end: structured output, a hand-off, or tools whose
-// results are the answer of an agent of that kind.
+// needsNoAnswer reports that the calls with which a run ended are an end: structured output, a hand-off, or
+// tools whose results are the answer of an agent of that kind.
 func (o *outputFacts) needsNoAnswer() bool {
 	results := o.run.EndsWithTools && len(o.last.Asked) > 0
 	for _, a := range o.last.Asked {
@@ -172,8 +173,9 @@ func (o *outputFacts) needsNoAnswer() bool {
 	return results
 }
 
-// answeredSince reports that the last model call ended with an answer, and that its request goes on from those of the
-// calls that asked for tools without an answer: their results were not recorded, and the run went on all the same.
+// answeredSince reports that the last model call ended with an answer, and that its request goes on from
+// those of the calls that asked for tools without an answer: their results were not recorded, and the run
+// went on all the same.
 func (o *outputFacts) answeredSince() bool {
 	ended := answerBy(o.last) != "" || o.final && ledger.Answered(o.last) && o.said != ""
 	return ended && !slices.ContainsFunc(o.Ordered, func(k *ledger.Call) bool {
@@ -188,7 +190,8 @@ func (o *outputFacts) answeredSince() bool {
 	})
 }
 
-// goesOnFrom reports that a request begins with an earlier one, whose last message may say by now that the step failed.
+// goesOnFrom reports that a request begins with an earlier one, whose last message may say by now that the
+// step failed.
 func goesOnFrom(before, request []*chat.Message) bool {
 	n := len(before)
 	same := chat.CommonPrefix(before, request)

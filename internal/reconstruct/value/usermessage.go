@@ -44,7 +44,8 @@ func saidToRunSpan(in *inputFacts, was claim) claim {
 	return was
 }
 
-// asSent is the record of the run span in the words of the request, where it is known how the two belong together.
+// asSent is the record of the run span in the words of the request, where it is known how the two belong
+// together.
 func asSent(in *inputFacts, recorded string) string {
 	switch {
 	case in.damage == "" && isWhole(in.run.InputData, in.prompt):
@@ -62,8 +63,8 @@ func asSent(in *inputFacts, recorded string) string {
 	return recorded
 }
 
-// lastSent is the last message of a user in the request of the first model call. The last message of a list that was
-// cut is not known, and neither is what the user asked last.
+// lastSent is the last message of a user in the request of the first model call. The last message of a list
+// that was cut is not known, and neither is what the user asked last.
 func lastSent(in *inputFacts, was claim) claim {
 	if was.text != "" || in.prompt == "" || in.list == tape.Truncated || in.list != "" && in.damage != "" {
 		return was

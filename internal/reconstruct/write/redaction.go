@@ -20,7 +20,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// said fills in policy, profile and key. Several values in the evidence are all named, sorted and separated by commas.
+// said fills in policy, profile and key. Several values in the evidence are all named, sorted and separated
+// by commas.
 func said(r fragment.Redactions, unmarked tape.Redaction) tape.Redaction {
 	if len(r.Markers) == 0 {
 		return unmarked
@@ -47,7 +48,8 @@ func listed(names []string) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// Redaction says what the evidence went through, counts what stands for redacted values, and labels the fields that hold such.
+// Redaction says what the evidence went through, counts what stands for redacted values, and labels the
+// fields that hold such.
 func Redaction(b *value.Builder, nodes []*spantree.Node) {
 	seen := b.Fragment.Seen
 	b.Tape.Redaction = said(seen, b.Tape.Redaction)
@@ -73,7 +75,8 @@ func Redaction(b *value.Builder, nodes []*spantree.Node) {
 // maskRule counts plain masks, which do not say which rule they stand for.
 const maskRule = "mask"
 
-// tokenCount counts tokens in the evidence of a run. The tokens of a resource count once, however many batches repeated it.
+// tokenCount counts tokens in the evidence of a run. The tokens of a resource count once, however many
+// batches repeated it.
 type tokenCount struct {
 	rules     map[string]int64
 	resources map[[2]string]bool
@@ -110,10 +113,7 @@ func (c *tokenCount) node(n *spantree.Node) {
 	if n.Source.Span != (ptrace.Span{}) {
 		c.span(n.Source.Span)
 	}
-	for _, s := range n.Source.Logs {
-		c.span(s)
-	}
-	for _, s := range n.Source.Also {
+	for _, s := range slices.Concat(n.Source.Logs, n.Source.Also) {
 		c.span(s)
 	}
 }
@@ -121,20 +121,20 @@ func (c *tokenCount) node(n *spantree.Node) {
 func (c *tokenCount) span(s ptrace.Span) {
 	c.text(s.Name())
 	c.text(s.Status().Message())
-	c.attributes(s.Attributes())
+	c.attributes(s.Attributes(), 0)
 	for _, e := range s.Events().All() {
 		c.text(e.Name())
-		c.attributes(e.Attributes())
+		c.attributes(e.Attributes(), 0)
 	}
 	for _, l := range s.Links().All() {
-		c.attributes(l.Attributes())
+		c.attributes(l.Attributes(), 0)
 	}
 }
 
-func (c *tokenCount) attributes(m pcommon.Map) {
+func (c *tokenCount) attributes(m pcommon.Map, depth int) {
 	for k, v := range m.All() {
 		c.text(k)
-		c.value(v, 0)
+		c.value(v, depth)
 	}
 }
 
@@ -153,15 +153,12 @@ func (c *tokenCount) value(v pcommon.Value, depth int) {
 			c.value(e, depth+1)
 		}
 	case pcommon.ValueTypeMap:
-		for k, e := range v.Map().All() {
-			c.text(k)
-			c.value(e, depth+1)
-		}
+		c.attributes(v.Map(), depth+1)
 	}
 }
 
-// labelTokens labels values that hold tokens as redacted, unless something worse is known of them. A holder of the key can verify a
-// token in place of a value. Nobody can verify a value that was cut.
+// labelTokens labels values that hold tokens as redacted, unless something worse is known of them. A holder
+// of the key can verify a token in place of a value. Nobody can verify a value that was cut.
 func labelTokens(b *value.Builder) {
 	t := b.Tape
 	if len(t.Redaction.Rules) == 0 {
@@ -183,15 +180,13 @@ func labelTokens(b *value.Builder) {
 	for i := range t.Events {
 		e := &t.Events[i]
 		p := &e.Provenance
-		label(p, "args", hasToken(e.Args))
-		label(p, "executed_args", hasToken(e.ExecutedArgs))
-		label(p, "result", hasToken(e.Result))
-		label(p, "input", hasToken(e.Input))
-		label(p, "output", hasToken(e.Output))
-		label(p, "params", hasToken(e.Params))
+		for field, v := range map[string]exactjson.Value{
+			"args": e.Args, "executed_args": e.ExecutedArgs, "result": e.Result, "input": e.Input, "output": e.Output,
+			"params": e.Params, "query": e.Query, "documents": e.Documents,
+		} {
+			label(p, field, hasToken(v))
+		}
 		label(p, "error", e.Error != nil && textHasToken(e.Error.Message))
-		label(p, "query", hasToken(e.Query))
-		label(p, "documents", hasToken(e.Documents))
 		label(p, "request.messages", e.Request != nil && slices.ContainsFunc(e.Request.Messages, func(id string) bool { return redacted[id] }))
 		label(p, "response.message", e.Response != nil && redacted[e.Response.Message])
 	}
@@ -206,7 +201,8 @@ func partHasToken(p tape.Part) bool {
 	return textHasToken(p.Text) || hasToken(p.Args) || hasToken(p.Result) || hasToken(p.Value)
 }
 
-// textHasToken is about keyed tokens. A plain mask can be that of a producer, which is labelled where it is read.
+// textHasToken is about keyed tokens. A plain mask can be that of a producer, which is labelled where it is
+// read.
 func textHasToken(s string) bool {
 	if !strings.Contains(s, tokenStart+":") {
 		return false

@@ -15,42 +15,26 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Identify fills the run's ids, service, agent and times.
+// Identify fills the run's ids, service and agent.
 func Identify(b *value.Builder, nodes []*spantree.Node, tenant, traceID string) {
 	r := &b.Tape.Run
-	root := b.Fragment.Root
-	first := nodes[0]
-	r.Tenant, r.TraceID = tenant, traceID
-	r.RootSpanID = b.Fragment.RootID()
-	if root != nil {
-		first = root
-	}
-	if traces := len(b.Fragment.Traces); traces > 1 {
-		for _, f := range b.Fragment.Pieces() {
-			r.Joined = append(r.Joined, f.Traces[0]+"-"+f.RootID())
-		}
-		b.Finding(tape.CodeJoined, 0, "run.joined", "joined from "+Plural(traces, "trace")+" by "+strings.Join(b.Fragment.Why, ", "))
-	} else if len(b.Fragment.Why) > 0 {
-		b.Finding(tape.CodeJoined, 0, "run.root_span_id", "joined from parts of the trace by "+strings.Join(b.Fragment.Why, ", "))
-	}
-	for _, f := range b.Fragment.Leaves() {
-		if f.Behind > 0 {
-			b.Finding(tape.CodeClockSkew, 0, "run.joined", fmt.Sprintf("the clock of trace %s is at least %d ms behind; its events are ordered by cause", f.Traces[0], f.Behind/1_000_000))
-		}
-	}
+	r.Tenant, r.TraceID, r.RootSpanID = tenant, traceID, b.Fragment.RootID()
 	r.RunID = r.TraceID + "-" + r.RootSpanID
+	first := nodes[0]
+	if b.Fragment.Root != nil {
+		first = b.Fragment.Root
+	}
 	r.Service = serviceOf(first.Resource)
 	r.Agent = runAgent(b)
 	b.Agent = r.Agent.Name
-	// ids: the run's own span, what stands above it, then the calls in order
+	sayJoined(b)
 	for _, n := range Speakers(b, nodes) {
-		o := n.Obs
-		set(&r.ConversationID, o.ConversationID)
-		set(&r.InvocationID, o.InvocationID)
-		set(&r.CorrelationID, o.CorrelationID)
-		set(&r.WorkflowID, o.WorkflowID)
-		set(&r.TaskID, o.TaskID)
-		set(&r.UserID, o.UserID)
+		set(&r.ConversationID, n.Obs.ConversationID)
+		set(&r.InvocationID, n.Obs.InvocationID)
+		set(&r.CorrelationID, n.Obs.CorrelationID)
+		set(&r.WorkflowID, n.Obs.WorkflowID)
+		set(&r.TaskID, n.Obs.TaskID)
+		set(&r.UserID, n.Obs.UserID)
 	}
 	for _, m := range b.Harness {
 		if m.Name == "task_id" {
@@ -65,19 +49,33 @@ func set(dst *string, src string) {
 	}
 }
 
-// Speakers lists the nodes in the order in which they may speak for the run.
-func Speakers(b *value.Builder, nodes []*spantree.Node) []*spantree.Node {
-	var out []*spantree.Node
-	if b.Fragment.Root != nil {
-		out = append(out, b.Fragment.Root)
+// sayJoined names the parts that a run was joined from, and how far their clocks are apart.
+func sayJoined(b *value.Builder) {
+	f := b.Fragment
+	why := strings.Join(f.Why, ", ")
+	if traces := len(f.Traces); traces > 1 {
+		for _, part := range f.Pieces() {
+			b.Tape.Run.Joined = append(b.Tape.Run.Joined, part.Traces[0]+"-"+part.RootID())
+		}
+		b.Finding(tape.CodeJoined, 0, "run.joined", "joined from "+Plural(traces, "trace")+" by "+why)
+	} else if why != "" {
+		b.Finding(tape.CodeJoined, 0, "run.root_span_id", "joined from parts of the trace by "+why)
 	}
-	out = append(out, b.Fragment.Entry...)
-	for _, n := range nodes {
-		if n != b.Fragment.Root && !slices.Contains(b.Fragment.Entry, n) {
-			out = append(out, n)
+	for _, part := range f.Leaves() {
+		if part.Behind > 0 {
+			b.Finding(tape.CodeClockSkew, 0, "run.joined", fmt.Sprintf("the clock of trace %s is at least %d ms behind; its events are ordered by cause", part.Traces[0], part.Behind/1_000_000))
 		}
 	}
-	return out
+}
+
+// Speakers lists the nodes in the order in which they may speak for the run: its own span, what stands above
+// it, then the calls in order.
+func Speakers(b *value.Builder, nodes []*spantree.Node) []*spantree.Node {
+	first := b.Fragment.Entry
+	if b.Fragment.Root != nil {
+		first = slices.Insert(slices.Clone(first), 0, b.Fragment.Root)
+	}
+	return append(slices.Clone(first), slices.DeleteFunc(slices.Clone(nodes), func(n *spantree.Node) bool { return slices.Contains(first, n) })...)
 }
 
 func serviceOf(m pcommon.Map) tape.Service {
@@ -98,27 +96,25 @@ func serviceOf(m pcommon.Map) tape.Service {
 	}
 }
 
-// runAgent names the run's own agent: its span, or the agent span inside that stands for the same.
+// runAgent names the run's own agent: its span, or the agent span inside that stands for the same. Loose
+// calls take that of the first span that names one.
 func runAgent(b *value.Builder) tape.Agent {
-	n := b.Fragment.Root
-	for n != nil {
+	for n := b.Fragment.Root; n != nil; n = spantree.SameAgent(n) {
 		if n.Obs.Agent.Name != "" {
 			return n.Obs.Agent
 		}
-		n = spantree.SameAgent(n)
 	}
-	if b.Fragment.Root != nil {
-		return b.Fragment.Root.Obs.Agent
-	}
-	for _, h := range b.Fragment.Heads {
-		if h.Obs.Agent.Name != "" {
-			return h.Obs.Agent
+	if b.Fragment.Root == nil {
+		for _, h := range b.Fragment.Heads {
+			if h.Obs.Agent.Name != "" {
+				return h.Obs.Agent
+			}
 		}
 	}
-	return tape.Agent{}
+	return spantree.Observed(b.Fragment.Root).Agent
 }
 
-// Times sets start and end of the run: the minimum and maximum over its own span and events.
+// Times sets start and end of the run: the minimum and maximum over its own spans and events.
 func Times(b *value.Builder) {
 	var start, end uint64
 	take := func(from, to uint64) {
@@ -141,5 +137,6 @@ func Times(b *value.Builder) {
 		return
 	}
 	r := &b.Tape.Run
-	r.StartedAt, r.EndedAt, r.DurationMS = value.Instant(start), value.Instant(max(start, end)), value.Milliseconds(max(start, end)-start)
+	end = max(start, end)
+	r.StartedAt, r.EndedAt, r.DurationMS = value.Instant(start), value.Instant(end), value.Milliseconds(end-start)
 }

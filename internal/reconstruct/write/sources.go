@@ -72,8 +72,8 @@ func Extensions(b *value.Builder, nodes []*spantree.Node) {
 	}
 }
 
-// HarnessOf is what the harness that started the agent says of the run, on the first resource that holds it. It is the same on all resources of
-// a run, and may be long, so it is read once.
+// HarnessOf is what the harness that started the agent says of the run, on the first resource that holds it.
+// It is the same on all resources of a run, and may be long, so it is read once.
 func HarnessOf(nodes []*spantree.Node) []exactjson.Member {
 	seen := map[pcommon.Map]bool{}
 	for _, n := range nodes {
