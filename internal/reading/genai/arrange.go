@@ -96,7 +96,7 @@ type recordName struct {
 // spanView is what deciding about log records needs to know of a span.
 type spanView struct {
 	source     *dialect.Source
-	obs        *dialect.Observation
+	obs        *dialect.Report
 	lane       string
 	start, end uint64
 }
@@ -188,14 +188,14 @@ func (r *arrangement) look() {
 }
 
 // readBare reads a span without its log records.
-func readBare(s *dialect.Source) *dialect.Observation {
+func readBare(s *dialect.Source) *dialect.Report {
 	bare := *s
 	bare.Logs = nil
 	return Read(&bare)
 }
 
 // readRecord reads a log record as if it stood for a call by itself.
-func readRecord(l *dialect.Source) *dialect.Observation {
+func readRecord(l *dialect.Source) *dialect.Report {
 	alone := *l
 	alone.Logs = []ptrace.Span{l.Span}
 	return Read(&alone)

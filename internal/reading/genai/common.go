@@ -17,7 +17,7 @@ import (
 
 // readCommon reads what all dialects share: failures, the identity of users and conversations, and what
 // carriers write onto the spans of others.
-func readCommon(s *dialect.Source, o *dialect.Observation) {
+func readCommon(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	readFailure(s, o)
 	switch o.Class {
@@ -37,7 +37,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 }
 
 // settleTool tells the span of merged results from that of a tool, and reads the name of the tool.
-func settleTool(s *dialect.Source, o *dialect.Observation) {
+func settleTool(s *dialect.Source, o *dialect.Draft) {
 	if decode.RepeatsResults(o.Result.Value) {
 		o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
 		// one of the results may have been written nowhere else
@@ -50,7 +50,7 @@ func settleTool(s *dialect.Source, o *dialect.Observation) {
 }
 
 // settleModel reads which model was asked for and which one answered.
-func settleModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func settleModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Model, o.ResponseModel = decode.ModelName(o.Model), decode.ModelName(o.ResponseModel)
 	if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {
 		o.Model = "" // the name of the provider stands where the model's should
@@ -67,7 +67,7 @@ func settleModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation)
 
 // settleAgent reads the model and the task of an agent. OpenLIT names the model that answered twice for a
 // graph.
-func settleAgent(a decode.Attributes, o *dialect.Observation) {
+func settleAgent(a decode.Attributes, o *dialect.Draft) {
 	asked := decode.ModelName(a.Text("gen_ai.request.model"))
 	if (asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked)) && !generic.NamesResponse(a, asked) {
 		decode.FillString(&o.Model, asked)
@@ -78,7 +78,7 @@ func settleAgent(a decode.Attributes, o *dialect.Observation) {
 // openTask opens what an agent was handed where an attribute of its span tells the task in it: "Task: …"
 // beside acme.task.description, with more words of the framework after it (CrewAI under LoongSuite's
 // package). Of several such keys all tell the task: one word stands before it.
-func openTask(a decode.Attributes, o *dialect.Observation) {
+func openTask(a decode.Attributes, o *dialect.Draft) {
 	if len(o.Input) != 1 || o.Input[0].Role != tape.RoleUser || len(o.Input[0].Parts) == 0 || o.Input[0].Parts[0].Type != tape.PartText || o.Input[0].Parts[0].Label != "" {
 		return
 	}
@@ -97,7 +97,7 @@ func openTask(a decode.Attributes, o *dialect.Observation) {
 
 // readAskedModel takes the model that was asked for from the parameters of the request. Some packages write
 // the model that answered over it: the same name, with a version behind.
-func readAskedModel(a decode.Attributes, o *dialect.Observation) {
+func readAskedModel(a decode.Attributes, o *dialect.Draft) {
 	params, ok := decode.Structure(a.JSON("gen_ai.request.parameters", "llm.invocation_parameters"))
 	if !ok {
 		return
@@ -111,7 +111,7 @@ func readAskedModel(a decode.Attributes, o *dialect.Observation) {
 // readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers
 // write these under their prefixes, or as one JSON text. They write the model that answered where the model
 // that was asked for should stand.
-func readLangChain(a decode.Attributes, o *dialect.Observation) {
+func readLangChain(a decode.Attributes, o *dialect.Draft) {
 	for key, v := range a.All() {
 		if strings.HasSuffix(key, "metadata") && strings.Contains(v.Str(), `"ls_`) {
 			whole, _ := decode.Structure(exactjson.StringValue(v.Str()))
@@ -140,7 +140,7 @@ func readLangChain(a decode.Attributes, o *dialect.Observation) {
 // readEnvironment keeps the environment variables that a resource names (process.environment_variable.<key>).
 // Producers record them on demand only. They stay on the tape; a snapshot of it holds those alone that were
 // allowed.
-func readEnvironment(resource pcommon.Map, o *dialect.Observation) {
+func readEnvironment(resource pcommon.Map, o *dialect.Draft) {
 	const namespace = "process."
 	for key, v := range resource.All() {
 		if name, ok := strings.CutPrefix(key, namespace); ok && strings.HasPrefix(name, "environment_variable.") && v.Type() == pcommon.ValueTypeStr {

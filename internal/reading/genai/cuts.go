@@ -18,7 +18,7 @@ import (
 
 // labelCuts labels what was read of texts that were cut, and takes the marks out. Of JSON that ends in the middle the mark may be lost with what the reader had no use for, so
 // the item is read once more without what is not whole in it: what is there then, another value or another member holds whole, and the rest was read from what was cut.
-func labelCuts(s *dialect.Source, o *dialect.Observation, as dialect.Class) {
+func labelCuts(s *dialect.Source, o *dialect.Draft, as dialect.Class) {
 	without := *s
 	without.Dialects, without.Lists = nil, nil
 	var changed bool
@@ -67,7 +67,7 @@ func wholeOnly(span ptrace.Span) (rest ptrace.Span, cuts int, changed bool) {
 }
 
 // preferWhole takes from an observation what was read of whole values alone, where it says as much, and labels the rest that it does not hold.
-func preferWhole(o, whole *dialect.Observation) {
+func preferWhole(o, whole *dialect.Draft) {
 	if len(whole.Request) > 0 && whole.RequestLabel == "" && len(whole.Request) >= len(o.Request) {
 		o.Request, o.RequestLabel = withTexts(whole.Request, o.Request), ""
 	} else if o.RequestLabel == "" && len(o.Request) > 0 && !sameMessages(o.Request, whole.Request) {
@@ -130,7 +130,7 @@ func labelLast(messages []decode.Message) []decode.Message {
 }
 
 // unmark takes the marks out of all that was read.
-func unmark(o *dialect.Observation) {
+func unmark(o *dialect.Draft) {
 	o.Input, o.Output, o.Request, o.Response = owned(o.Input), owned(o.Output), owned(o.Request), owned(o.Response)
 	for _, messages := range [][]decode.Message{o.Input, o.Output} {
 		decode.UnmarkMessages(messages)

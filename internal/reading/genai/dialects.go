@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package genai holds the table of all dialects. It recognises the dialects of a span or log record. It reads
-// the item into an observation: what the item says about a run, in terms that do not depend on the dialect.
-// It assigns log records to spans. It does not assemble runs.
+// the item into a report: what the item says about a run, in terms that do not depend on the dialect. It
+// assigns log records to spans. It does not assemble runs.
 //
 // The types are those of package dialect. The decoders are in package decode. Each vendor has a folder below
 // dialect.

@@ -96,7 +96,7 @@ func TestEventsThatAreNoWholeExchangesAreNone(t *testing.T) {
 }
 
 func TestFlagOfMCPAloneIsNoResult(t *testing.T) {
-	read := func(pairs ...string) *genai.Observation {
+	read := func(pairs ...string) *genai.Report {
 		s := genaitest.Span("agent", "call", append([]string{"gen_ai.tool.name", "f"}, pairs...)...)
 		s.Span.Attributes().PutBool("result.isError", true)
 		return genai.Read(s)

@@ -12,7 +12,10 @@ import (
 type (
 	Dialect     = dialect.Dialect
 	Source      = dialect.Source
-	Observation = dialect.Observation
+	Report      = dialect.Report
+	Observation = dialect.Report
+	ToolCall    = dialect.ToolCall
+	Draft       = dialect.Draft
 	Class       = dialect.Class
 	Note        = dialect.Note
 	Inbound     = dialect.Inbound
@@ -35,6 +38,15 @@ const (
 	Noise        = dialect.Noise
 )
 
+// The quirks of package dialect that count when a run is rebuilt.
+const (
+	OmitsSystem   = dialect.OmitsSystem
+	OmitsCalls    = dialect.OmitsCalls
+	AnswersWhole  = dialect.AnswersWhole
+	HandsAll      = dialect.HandsAll
+	EndsWithTools = dialect.EndsWithTools
+)
+
 // The scope and attributes of log records that travel as spans, see package dialect.
 const (
 	LogScope          = dialect.LogScope
@@ -46,3 +58,6 @@ const (
 	LogFlags          = dialect.LogFlags
 	LogObservedTime   = dialect.LogObservedTime
 )
+
+// NewReport is dialect.NewReport.
+func NewReport(class Class, fill func(*Draft)) *Report { return dialect.NewReport(class, fill) }

@@ -38,7 +38,7 @@ func quirksOf(s *dialect.Source) dialect.Quirks {
 }
 
 // runHooks runs the hooks of the quirks that the producer of an item has.
-func runHooks(s *dialect.Source, o *dialect.Observation, last bool) {
+func runHooks(s *dialect.Source, o *dialect.Draft, last bool) {
 	for _, h := range hooks {
 		if h.Last == last && o.Quirks.Has(h.Quirk) {
 			h.Run(s, o)

@@ -26,7 +26,7 @@ func languageOf(s *dialect.Source) string {
 }
 
 // readEmpty reads the null that exporters for Go write as a text in log records.
-func readEmpty(s *dialect.Source, o *dialect.Observation) {
+func readEmpty(s *dialect.Source, o *dialect.Draft) {
 	if slices.ContainsFunc(s.Logs, holdsEmpty) {
 		o.Request, o.Response = slices.Clone(o.Request), slices.Clone(o.Response)
 		decode.ReadEmpty(o.Request)

@@ -13,38 +13,36 @@ import (
 )
 
 // Merge joins two reports of the same call. Fields of the outer one come first.
-func Merge(outer, inner *dialect.Observation) *dialect.Observation {
-	o := *outer
-	o.Fill(inner)
-	return &o
+func Merge(outer, inner *dialect.Report) *dialect.Report {
+	return outer.With(func(o *dialect.Draft) { o.FillFrom(inner) })
 }
 
 // MergeModel joins two reports of the same model call. Ids, usage and finish reasons of the inner one come
 // first, all other fields of the outer one. The model that was asked for is that of the inner one where the
 // two name different models and the answer came from that model: an outer report may name a default where it
 // knows none (OpenLIT's gpt-3.5-turbo around calls of LangChain).
-func MergeModel(outer, inner *dialect.Observation) *dialect.Observation {
-	o := *outer
-	if inner.ResponseID != "" {
-		o.ResponseID = inner.ResponseID
-	}
-	if inner.ResponseModel != "" {
-		o.ResponseModel = inner.ResponseModel
-	}
-	if len(inner.FinishReasons) > 0 {
-		o.FinishReasons = inner.FinishReasons
-	}
-	u := inner.Usage
-	decode.FillUsage(&u, o.Usage)
-	o.Usage = u
-	if named, by := o.Model, o.ResponseModel; named != "" && inner.Model != "" && dated(by, inner.Model) && !dated(by, named[strings.LastIndexByte(named, '/')+1:]) {
-		o.Model = inner.Model
-	}
-	if NamesCalls(inner.Request, o.Request) && len(inner.Response) > 0 {
-		takeWhole(&o, inner)
-	}
-	o.Fill(inner)
-	return &o
+func MergeModel(outer, inner *dialect.Report) *dialect.Report {
+	return outer.With(func(o *dialect.Draft) {
+		if inner.ResponseID != "" {
+			o.ResponseID = inner.ResponseID
+		}
+		if inner.ResponseModel != "" {
+			o.ResponseModel = inner.ResponseModel
+		}
+		if len(inner.FinishReasons) > 0 {
+			o.FinishReasons = inner.FinishReasons
+		}
+		u := inner.Usage
+		decode.FillUsage(&u, o.Usage)
+		o.Usage = u
+		if named, by := o.Model, o.ResponseModel; named != "" && inner.Model != "" && dated(by, inner.Model) && !dated(by, named[strings.LastIndexByte(named, '/')+1:]) {
+			o.Model = inner.Model
+		}
+		if NamesCalls(inner.Request, o.Request) && len(inner.Response) > 0 {
+			takeWhole(&o.ModelCall, inner.ModelCall)
+		}
+		o.FillFrom(inner)
+	})
 }
 
 // dated reports that a model that answered is the one that was asked for, or one of its dates:
@@ -55,7 +53,7 @@ func dated(answered, asked string) bool {
 }
 
 // takeFuller takes the conversation of a model call from a later dialect that tells more of it.
-func takeFuller(o, later *dialect.Observation) {
+func takeFuller(o, later *dialect.ModelCall) {
 	if len(later.Response) > 0 && showsMore(later.Request, o.Request) {
 		takeWhole(o, later)
 	}
@@ -67,7 +65,7 @@ func takeFuller(o, later *dialect.Observation) {
 // takeWhole takes the conversation of a model call from a later dialect, where an earlier one left out what
 // tools returned. Request and answer go together, for the ids of calls may be others. Instructions that the
 // earlier dialect alone holds stay before them.
-func takeWhole(o, whole *dialect.Observation) {
+func takeWhole(o, whole *dialect.ModelCall) {
 	request := whole.Request
 	if len(request) == 0 || request[0].Role != tape.RoleSystem {
 		system := 0

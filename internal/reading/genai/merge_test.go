@@ -20,7 +20,9 @@ func TestModelThatAnsweredTellsWhichOneWasAskedFor(t *testing.T) {
 		{"gpt-4o", "my-deployment", "gpt-4o-2024-08-06", "gpt-4o"},
 		{"alias", "gpt-4o", "", "alias"},
 	} {
-		if got := MergeModel(&dialect.Observation{Model: f.outer}, &dialect.Observation{Model: f.inner, ResponseModel: f.answered}).Model; got != f.want {
+		outer := dialect.NewReport(dialect.Model, func(o *dialect.Draft) { o.Model = f.outer })
+		inner := dialect.NewReport(dialect.Model, func(o *dialect.Draft) { o.Model, o.ResponseModel = f.inner, f.answered })
+		if got := MergeModel(outer, inner).Model; got != f.want {
 			t.Errorf("%+v: got %s", f, got)
 		}
 	}

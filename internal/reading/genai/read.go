@@ -6,7 +6,6 @@ package genai
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -21,7 +20,9 @@ import (
 )
 
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
-func Read(s *dialect.Source) *dialect.Observation {
+func Read(s *dialect.Source) *dialect.Report { return readItem(s).Seal() }
+
+func readItem(s *dialect.Source) *dialect.Draft {
 	if calls := exchanges(s); len(calls) > 0 {
 		return readLoop(s, calls)
 	}
@@ -34,13 +35,13 @@ func Read(s *dialect.Source) *dialect.Observation {
 
 // readLoop reads the span of a loop with the model calls that stand on it as events. The calls tell what went
 // in and came out.
-func readLoop(s *dialect.Source, calls []ptrace.Span) *dialect.Observation {
+func readLoop(s *dialect.Source, calls []ptrace.Span) *dialect.Draft {
 	o := readLabelled(withoutExchanges(s), dialect.Agent)
 	o.Input, o.Output, o.InputData, o.OutputData = nil, nil, decode.Content{}, decode.Content{}
 	for _, span := range calls {
 		call := *s
 		call.Dialects, call.Logs, call.Also, call.Span = nil, nil, nil, span
-		o.Exchanges = append(o.Exchanges, dialect.Exchange{Span: span, Said: readLabelled(&call, dialect.Model)})
+		o.Exchanges = append(o.Exchanges, dialect.Exchange{Span: span, Said: readLabelled(&call, dialect.Model).Seal()})
 	}
 	return o
 }
@@ -56,7 +57,7 @@ func saysModel(s *dialect.Source) bool {
 // readHeld reads the model call on the span of an agent, the last of several that were written over each
 // other. It returns nil where the request or the answer is not there whole. Keys with a number are left out:
 // they may be rests of earlier calls.
-func readHeld(s *dialect.Source) *dialect.Observation {
+func readHeld(s *dialect.Source) *dialect.Report {
 	last := *s
 	last.Dialects, last.Logs, last.Span = nil, nil, ptrace.NewSpan()
 	s.Span.CopyTo(last.Span)
@@ -65,17 +66,18 @@ func readHeld(s *dialect.Source) *dialect.Observation {
 	})
 	o := read(&last, dialect.Model)
 	if len(o.Request) == 0 || len(o.Response) == 0 && !o.StatusError {
+		o.Discard()
 		return nil
 	}
 	if s.Limited {
 		labelCuts(&last, o, dialect.Model)
 	}
 	o.Notes = nil // those of the span stand with the agent
-	return o
+	return o.Seal()
 }
 
 // readLabelled is read for an item whose texts a limit may have cut.
-func readLabelled(s *dialect.Source, as dialect.Class) *dialect.Observation {
+func readLabelled(s *dialect.Source, as dialect.Class) *dialect.Draft {
 	o := read(s, as)
 	if s.Limited {
 		labelCuts(s, o, as)
@@ -84,7 +86,7 @@ func readLabelled(s *dialect.Source, as dialect.Class) *dialect.Observation {
 }
 
 // read reads an item as what it says it is, or as one of the given class.
-func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
+func read(s *dialect.Source, as dialect.Class) *dialect.Draft {
 	s = asSet(withDetails(s))
 	o := readDialects(s, as)
 	readSettings(s, o)
@@ -104,8 +106,9 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 }
 
 // readDialects reads what the dialects of an item say, each later one what the earlier ones leave open.
-func readDialects(s *dialect.Source, as dialect.Class) *dialect.Observation {
-	o := &dialect.Observation{Lists: s.Lists, Quirks: quirksOf(s)}
+func readDialects(s *dialect.Source, as dialect.Class) *dialect.Draft {
+	o := dialect.NewDraft()
+	o.Lists, o.Quirks = s.Lists, quirksOf(s)
 	for i, d := range dialectsOf(s) {
 		switch {
 		case i == 0 && readPrimary(d, s, o, as):
@@ -122,7 +125,7 @@ func readDialects(s *dialect.Source, as dialect.Class) *dialect.Observation {
 
 // readPrimary reads an item by its primary dialect. It returns false where the dialect does not know the
 // item.
-func readPrimary(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation, as dialect.Class) bool {
+func readPrimary(d *dialect.Dialect, s *dialect.Source, o *dialect.Draft, as dialect.Class) bool {
 	quirks := o.Quirks
 	if o.Class = as; as == dialect.Unclassified {
 		o.Class, o.RunSpan = classOf(d, s)
@@ -131,7 +134,8 @@ func readPrimary(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation, 
 		d.Read(s, o)
 	}
 	if o.Class == dialect.Unclassified {
-		*o = dialect.Observation{Lists: s.Lists, Quirks: quirks}
+		*o = dialect.Draft{Lists: s.Lists}
+		o.Quirks = quirks
 		return false
 	}
 	o.Dialects = append(o.Dialects, d.ID)
@@ -139,17 +143,14 @@ func readPrimary(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation, 
 }
 
 // namesContent reports an agent or a step whose content has been read under the names of OpenInference.
-func namesContent(o *dialect.Observation) bool {
+func namesContent(o *dialect.Draft) bool {
 	return o.Class != dialect.Model && o.Class != dialect.Tool && slices.Contains(o.Dialects, openinference.Dialect.ID)
 }
 
-// observations are empty ones, for what a further dialect reads until it has been taken over.
-var observations = sync.Pool{New: func() any { return new(dialect.Observation) }}
-
 // readFurther fills what is open with what a further dialect reads. The class of the item decides how it is
 // read.
-func readFurther(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation) {
-	next := observations.Get().(*dialect.Observation)
+func readFurther(d *dialect.Dialect, s *dialect.Source, o *dialect.Draft) {
+	next := dialect.NewDraft()
 	next.Lists = s.Lists
 	if next.Class = o.Class; o.Class == dialect.Unclassified {
 		next.Class, next.RunSpan = classOf(d, s)
@@ -160,12 +161,11 @@ func readFurther(d *dialect.Dialect, s *dialect.Source, o *dialect.Observation) 
 			next.Args = decode.Content{}
 		}
 		if o.Class == dialect.Model {
-			takeFuller(o, next)
+			takeFuller(&o.ModelCall, &next.ModelCall)
 		}
 		o.Fill(next)
 	}
-	*next = dialect.Observation{}
-	observations.Put(next)
+	next.Discard()
 }
 
 // classOf is the class of a span, or of a log record that stands alone (see Arrange).
@@ -178,7 +178,7 @@ func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
 }
 
 // readSettings reads the model of a call that a team names beside the keys of a producer.
-func readSettings(s *dialect.Source, o *dialect.Observation) {
+func readSettings(s *dialect.Source, o *dialect.Draft) {
 	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" && s.ScopeName != dialect.LogScope {
 		generic.ReadSettings(s, o)
 	}
@@ -186,7 +186,7 @@ func readSettings(s *dialect.Source, o *dialect.Observation) {
 
 // readBodies reads a model call of which the bodies of its HTTP request alone were recorded. The span has to
 // say that it is one: the spans of an agent that speaks the API of a provider itself look alike.
-func readBodies(s *dialect.Source, o *dialect.Observation) {
+func readBodies(s *dialect.Source, o *dialect.Draft) {
 	if o.Class != dialect.Model || len(o.Request)+len(o.Response) > 0 || o.RequestLabel != "" || o.ResponseLabel != "" {
 		return
 	}
@@ -197,16 +197,17 @@ func readBodies(s *dialect.Source, o *dialect.Observation) {
 }
 
 // readAdditions fills a call with what the spans say that only add to it.
-func readAdditions(s *dialect.Source, o *dialect.Observation) {
+func readAdditions(s *dialect.Source, o *dialect.Draft) {
 	for _, span := range s.Also {
-		more := Read(&dialect.Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
+		more := readItem(&dialect.Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
 		more.Class, more.Notes = o.Class, nil
 		o.Fill(more)
+		more.Discard()
 	}
 }
 
 // labelContent labels the arguments and the result of a tool call that were masked or cut.
-func labelContent(s *dialect.Source, o *dialect.Observation) {
+func labelContent(s *dialect.Source, o *dialect.Draft) {
 	o.Args.LabelMasks()
 	o.Result.LabelMasks()
 	if o.Class != dialect.Tool {
@@ -233,7 +234,7 @@ func isFlagAlone(s *dialect.Source, v exactjson.Value) bool {
 }
 
 // turnIntoStep makes a step of the span that runs all tools of a turn.
-func turnIntoStep(o *dialect.Observation) {
+func turnIntoStep(o *dialect.Draft) {
 	if o.Class == dialect.Tool && decode.HandsCalls(o.Args.Value) {
 		o.Class, o.InputData, o.OutputData = dialect.Structure, o.Args, o.Result
 		o.Args, o.Result = decode.Content{}, decode.Content{}
@@ -241,7 +242,7 @@ func turnIntoStep(o *dialect.Observation) {
 }
 
 // openTexts opens the texts into which an instrumentation or a framework has put messages, calls and results.
-func openTexts(o *dialect.Observation) {
+func openTexts(o *dialect.Draft) {
 	o.Response, o.Output = decode.Telling(decode.Unglue(decode.OpenWrittenCalls(o.Response), o.Request, o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
 		o.OutputData = decode.Content{}

@@ -42,7 +42,10 @@ func FuzzRead(f *testing.F) {
 					}
 					for _, d := range Dialects { // also where another dialect's detection would have passed it by
 						for class := dialect.Agent; class <= dialect.Noise; class++ {
-							d.Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: ss.Scope().Name(), Span: span}, &dialect.Observation{Class: class})
+							o := dialect.NewDraft()
+							o.Class = class
+							d.Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: ss.Scope().Name(), Span: span}, o)
+							o.Discard()
 						}
 					}
 				}

@@ -35,7 +35,7 @@ var acme = &dialect.Dialect{
 		}
 		return dialect.Structure, false
 	},
-	Read: func(s *dialect.Source, o *dialect.Observation) {
+	Read: func(s *dialect.Source, o *dialect.Draft) {
 		a := decode.Attributes(s.Span.Attributes())
 		switch o.Class {
 		case dialect.Agent:
@@ -91,7 +91,7 @@ func TestADialectIsARowAndTwoFunctions(t *testing.T) {
 		t.Fatal("acme is known before it is registered")
 	}
 	register(t, acme)
-	read := func(span ptrace.Span) *dialect.Observation {
+	read := func(span ptrace.Span) *dialect.Report {
 		return Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span})
 	}
 	if run := acmeSpan("acme.run", map[string]any{"acme.agent": "clerk"}); !IsEvidence(scope, run) || !isRunSpan(scope, run) || read(run).Agent.Name != "clerk" {

@@ -15,7 +15,7 @@ import (
 )
 
 // readFailure reads whether the call or run of a span failed, how, and whether it waits for a person.
-func readFailure(s *dialect.Source, o *dialect.Observation) {
+func readFailure(s *dialect.Source, o *dialect.Draft) {
 	o.StatusError = failedByStatus(s, o)
 	if n := len(o.Output) - 1; o.Class == dialect.Agent && n >= 0 && o.Output[n].FinishReason == "error" {
 		o.Failed = true // a framework made the answer of an error; the conventions mark it
@@ -32,7 +32,7 @@ func readFailure(s *dialect.Source, o *dialect.Observation) {
 // SDKs do not take back the status ok. A client may have set it on the span of the program around it
 // (LiteLLM). An instrumentation that records content may set it for a model call that threw (OpenInference
 // for agno, January 2026).
-func failedByStatus(s *dialect.Source, o *dialect.Observation) bool {
+func failedByStatus(s *dialect.Source, o *dialect.Draft) bool {
 	switch s.Span.Status().Code() {
 	case ptrace.StatusCodeError:
 		return !o.Quirks.Has(dialect.LendsStatus)
@@ -46,7 +46,7 @@ func failedByStatus(s *dialect.Source, o *dialect.Observation) bool {
 }
 
 // answersNothing reports a span of a model, an agent or a tool with arguments, of which nothing came.
-func answersNothing(o *dialect.Observation) bool {
+func answersNothing(o *dialect.Draft) bool {
 	said := o.Output
 	switch o.Class {
 	case dialect.Model:
@@ -74,7 +74,7 @@ func threw(s *dialect.Source) bool {
 
 // endsThrowing reports the span of a tool without arguments and result that ended with an exception. The
 // program may have caught an earlier one.
-func endsThrowing(s *dialect.Source, o *dialect.Observation) bool {
+func endsThrowing(s *dialect.Source, o *dialect.Draft) bool {
 	return o.Class == dialect.Tool && !o.Args.Present() && !o.Result.Present() && leftByException(s.Span)
 }
 

@@ -6,6 +6,7 @@ package join
 import (
 	"slices"
 
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
@@ -50,7 +51,7 @@ func (s *stitcher) byResults() {
 		}
 		last[s.find(t.f)] = t
 		calls := len(t.n.Asks())
-		if calls == 0 && len(t.n.Obs.Response) > 0 && t.n.Obs.TextAlone {
+		if calls == 0 && len(t.n.Obs.Response) > 0 && t.n.Obs.Quirks.Has(genai.OmitsCalls) {
 			calls = callsLost
 		}
 		if calls != 0 {

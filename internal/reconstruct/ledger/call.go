@@ -75,10 +75,9 @@ func (c *Ledger) NewCall(kind tape.EventType, n *spantree.Node, agent *Call) *Ca
 }
 
 // HiddenModel is a model call without a span. The detail says where the call is known from.
-func HiddenModel(o genai.Observation, agent *Call, when uint64, detail string) *Call {
-	o.Class = genai.Model
+func HiddenModel(fill func(*genai.Draft), agent *Call, when uint64, detail string) *Call {
 	return &Call{
-		Kind: tape.EventModelCall, Obs: &o, Agent: agent, Start: when, End: when,
+		Kind: tape.EventModelCall, Obs: genai.NewReport(genai.Model, fill), Agent: agent, Start: when, End: when,
 		Notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: detail}},
 	}
 }
@@ -86,9 +85,9 @@ func HiddenModel(o genai.Observation, agent *Call, when uint64, detail string) *
 // Another is a model call without a span, of the same model and agent as t. Its request and answer stand
 // elsewhere.
 func (t *Call) Another(when uint64, request []*chat.Message, said *chat.Message, detail string) *Call {
-	m := HiddenModel(genai.Observation{
-		Operation: t.Obs.Operation, Model: t.Obs.Model, Provider: t.Obs.Provider,
-		RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered,
+	m := HiddenModel(func(o *genai.Draft) {
+		o.Operation, o.Model, o.Provider = t.Obs.Operation, t.Obs.Model, t.Obs.Provider
+		o.RequestLabel, o.ResponseLabel = tape.Recovered, tape.Recovered
 	}, t.Agent, when, detail)
 	m.Shift, m.Request, m.Response = t.Shift, request, said
 	return m
@@ -110,7 +109,7 @@ func (t *Call) AddReport(nodes []*spantree.Node, notes []genai.Note) {
 // fills.
 func (t *Call) Join(n *spantree.Node) {
 	t.Obs = genai.Merge(t.Obs, n.Obs)
-	t.Obs.Notes = nil
+	t.Obs = t.Obs.With(func(o *genai.Draft) { o.Notes = nil })
 	t.AddReport([]*spantree.Node{n}, n.Obs.Notes)
 }
 

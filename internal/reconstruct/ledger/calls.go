@@ -208,11 +208,11 @@ func (c *Ledger) summary(n *spantree.Node, agent *Call) {
 	case first == nil:
 		c.Models = append(c.Models, c.NewCall(tape.EventModelCall, n, agent))
 	case len(first.Obs.Request) == 0:
-		o := *first.Obs
+		o := first.Obs.Draft()
 		o.Request, o.RequestLabel = n.Obs.Request, tape.Recovered
 		decode.FillList(&o.System, n.Obs.System)
 		decode.FillList(&o.Tools, n.Obs.Tools)
-		first.Obs = &o
+		first.Obs = o.Seal()
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 func handContent(n *spantree.Node, inner []*spantree.Node) {
 	recorded := slices.ContainsFunc(inner, func(m *spantree.Node) bool { return len(m.Obs.Request)+len(m.Obs.Response) > 0 })
 	for _, m := range inner {
-		o := *m.Obs
+		o := m.Obs.Draft()
 		decode.FillString(&o.Model, n.Obs.Model)
-		m.Obs = &o
+		m.Obs = o.Seal()
 	}
 	if recorded {
 		return
@@ -48,17 +48,17 @@ func handContent(n *spantree.Node, inner []*spantree.Node) {
 
 // handRequest gives a model call a request that the span around it recorded.
 func handRequest(n *spantree.Node, from *spantree.Node, request []genai.Message, label tape.Label) {
-	o := *n.Obs
+	o := n.Obs.Draft()
 	o.Request, o.RequestLabel = request, label
 	decode.FillList(&o.System, from.Obs.System)
 	decode.FillList(&o.Tools, from.Obs.Tools)
-	n.Obs, n.Messages = &o, nil
+	n.Obs, n.Messages = o.Seal(), nil
 }
 
 func handResponse(n *spantree.Node, response []genai.Message, label tape.Label) {
-	o := *n.Obs
+	o := n.Obs.Draft()
 	o.Response, o.ResponseLabel = response, label
-	n.Obs = &o
+	n.Obs = o.Seal()
 }
 
 // AnswersSinceUser are the places of the answers behind the last message of a user. since is the place right

@@ -45,9 +45,9 @@ func markAnswers(c *ledger.Ledger) {
 
 // answersBy notes that a model call answers by a tool.
 func answersBy(t *ledger.Call, tool string) {
-	o := *t.Obs
+	o := t.Obs.Draft()
 	o.OutputTools = append(slices.Clip(o.OutputTools), tool)
-	t.Obs = &o
+	t.Obs = o.Seal()
 }
 
 // answeredBy is the agent around a tool that answered what the tool was handed as its only argument. It is nil when

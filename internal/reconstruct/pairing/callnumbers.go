@@ -76,7 +76,7 @@ func (b *bundle) disputeResults() {
 		if t.Obs.Args.Present() && !t.Obs.Args.Value.IsEmpty() || !t.Obs.Result.Present() || ledger.Returned(t, a) {
 			continue
 		}
-		o := *t.Obs
+		o := t.Obs.Draft()
 		if a.Shown != nil && a.Shown.Label == "" {
 			o.Result = genai.Content{}
 		} else {
@@ -87,6 +87,6 @@ func (b *bundle) disputeResults() {
 				}
 			}
 		}
-		t.Obs = &o
+		t.Obs = o.Seal()
 	}
 }

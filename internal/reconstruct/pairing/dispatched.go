@@ -46,7 +46,7 @@ func (p *pairing) readDispatched() {
 // asDispatched reads the span of such a function as the call of the tool. The function may return the message in
 // which the model is told, and shown is what a later request shows of it.
 func asDispatched(o *genai.Observation, part genai.Part, shown *genai.Part) *genai.Observation {
-	made := *o
+	made := o.Draft()
 	made.Name, made.Args = part.Name, genai.Content{Value: part.Args}
 	if told, ok := toldOf(made.Result.Value, part); ok {
 		made.Result.Value, made.Result.Envelope = told, append(slices.Clip(made.Result.Envelope), "tool_message")
@@ -55,7 +55,7 @@ func asDispatched(o *genai.Observation, part genai.Part, shown *genai.Part) *gen
 		strings.Contains(cmp.Or(chat.ToldText(shown.Result), chat.TextResult(shown.Result)), chat.TextResult(made.Result.Value)) {
 		made.Failed = true // it caught what the tool raised, and told the model
 	}
-	return &made
+	return made.Seal()
 }
 
 // toldOf opens the message in which the model is told the result of a call. It names the id of the call or, where the

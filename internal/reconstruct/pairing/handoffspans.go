@@ -20,9 +20,9 @@ func (p *pairing) markHandoffs() {
 		}
 		for a := range p.Asks {
 			if chat.HandoffTarget(a.Part.Name) == target && chat.NormalName(a.Part.Name) != target {
-				o := *t.Obs
+				o := t.Obs.Draft()
 				o.Handoff = true
-				t.Obs = &o
+				t.Obs = o.Seal()
 				break
 			}
 		}

@@ -27,9 +27,9 @@ func (p *pairing) openDispatchers() {
 	for _, t := range p.Tools {
 		handed := ledger.NameOf(t)
 		if len(t.Nodes) > 0 && !t.Obs.Handoff && runsAnyTool.MatchString(handed) && open(t) {
-			o := *t.Obs
+			o := t.Obs.Draft()
 			o.Args.Label = tape.Recovered
-			t.Obs = &o
+			t.Obs = o.Seal()
 			t.Notes = append(t.Notes, genai.Note{Code: tape.CodeContentAbsent, Field: "name",
 				Detail: "no record holds what the model asked for; the call is the one that " + handed + " was handed"})
 		}

@@ -32,7 +32,7 @@ func SettlePayloads(c *ledger.Ledger) {
 		if len(payloads) == 0 {
 			continue
 		}
-		o := *t.Obs
+		o := t.Obs.Draft()
 		args, others, _ := choosePayload(payloads, func(o *genai.Observation) genai.Content { return o.Args }, func(v exactjson.Value) bool {
 			return t.By != nil && t.By.Part.Label == "" && chat.EqualArgs(v, t.By.Part.Args, chat.SameValue)
 		})
@@ -48,7 +48,7 @@ func SettlePayloads(c *ledger.Ledger) {
 		if !decided {
 			t.Others = others
 		}
-		t.Obs = &o
+		t.Obs = o.Seal()
 	}
 }
 

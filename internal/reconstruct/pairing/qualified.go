@@ -27,9 +27,9 @@ func (p *pairing) shortenNames() {
 	}
 	for _, t := range p.Tools {
 		if _, name := p.unqualified(t); paths[name] != "" {
-			o := *t.Obs
+			o := t.Obs.Draft()
 			o.Name = name
-			t.Obs = &o
+			t.Obs = o.Seal()
 		}
 	}
 }

@@ -29,9 +29,9 @@ func (p *pairing) pairStandIns() {
 		if a == nil {
 			continue
 		}
-		o := *t.Obs
+		o := t.Obs.Draft()
 		o.Name, o.Args = a.Part.Name, genai.Content{}
-		t.Obs = &o
+		t.Obs = o.Seal()
 		pairWith(t, a)
 	}
 }

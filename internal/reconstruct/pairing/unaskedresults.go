@@ -45,10 +45,10 @@ func ShowUnasked(c *ledger.Ledger) {
 			continue
 		}
 		for k, t := range ran {
-			o := *t.Obs
+			o := t.Obs.Draft()
 			o.Result = genai.Content{Value: results[k].Result, Envelope: results[k].Envelope, Label: tape.Recovered}
 			decode.FillString(&o.CallID, results[k].ID)
-			t.Obs = &o
+			t.Obs = o.Seal()
 		}
 	}
 }

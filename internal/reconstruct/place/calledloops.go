@@ -23,12 +23,14 @@ func readCalledLoop(n *spantree.Node) {
 		return
 	}
 	if said > 0 {
-		o := *loop.Obs
-		o.Output, o.HandsAll = n.Obs.Response, said > 1
+		o := loop.Obs.Draft()
+		o.Output = n.Obs.Response
+		o.Quirks &^= genai.HandsAll
+		o.Quirks.Add(genai.HandsAll, said > 1)
 		if !n.Obs.StatusError && !n.Obs.Failed {
 			o.StatusError, o.Failed, o.Error = false, false, nil // its last call failed, and what had been said before was handed back
 		}
-		loop.Obs = &o
+		loop.Obs = o.Seal()
 	}
 	becomeStep(n)
 }

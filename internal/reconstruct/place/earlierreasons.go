@@ -26,7 +26,7 @@ func dropEarlierReason(n *spantree.Node) {
 	if len(tools) == 0 || slices.ContainsFunc(tools, func(t *spantree.Node) bool { return !chat.ShowsResult(n.Obs.Request, t.Obs.CallID) }) {
 		return
 	}
-	o := *n.Obs
+	o := n.Obs.Draft()
 	o.FinishReasons = slices.DeleteFunc(slices.Clone(o.FinishReasons), tape.AsksForTools)
-	n.Obs = &o
+	n.Obs = o.Seal()
 }

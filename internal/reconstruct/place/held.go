@@ -75,9 +75,9 @@ func placeHeld(n *spantree.Node) {
 		return
 	}
 	if same, _ := chat.NewMessage(*last).Equal(chat.NewMessage(n.Obs.Response[0])); same {
-		o := *n.Obs
+		o := n.Obs.Draft()
 		o.Response, o.FinishReasons, o.Usage = nil, nil, tape.Usage{}
-		n.Obs = &o
+		n.Obs = o.Seal()
 	}
 }
 

@@ -19,9 +19,9 @@ func handModel(n *spantree.Node) {
 	}
 	for _, m := range spantree.Search(n.Kids, spantree.Is(genai.Model), spantree.Never) {
 		if m.Obs.Model == "" && m.Obs.ResponseModel == "" {
-			o := *m.Obs
+			o := m.Obs.Draft()
 			o.Model = n.Obs.Model
-			m.Obs = &o
+			m.Obs = o.Seal()
 		}
 	}
 }

@@ -85,7 +85,7 @@ func hangBelowParents(nodes []*spantree.Node) {
 
 // becomeStep makes the span of a call that of a step of the program.
 func becomeStep(n *spantree.Node) {
-	o := *n.Obs
+	o := n.Obs.Draft()
 	o.Class = genai.Structure
-	n.Obs = &o
+	n.Obs = o.Seal()
 }

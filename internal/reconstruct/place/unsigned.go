@@ -26,9 +26,9 @@ func signRequests(nodes []*spantree.Node) {
 			continue
 		}
 		if signed := signedAs(n.Obs.Unsigned, givenAbove(n)); signed != nil {
-			o := *n.Obs
+			o := n.Obs.Draft()
 			o.Request = signed
-			n.Obs = &o
+			n.Obs = o.Seal()
 		}
 	}
 }

@@ -30,7 +30,7 @@ func takeWhole(n *spantree.Node) {
 	if len(whole) <= len(n.Obs.Request) || chat.LastUserText(whole) == "" || whole[len(whole)-1].Role != tape.RoleTool {
 		return
 	}
-	o := *n.Obs
+	o := n.Obs.Draft()
 	o.Request, o.RequestLabel = whole, inner[0].Obs.RequestLabel
-	n.Obs, n.Messages = &o, nil
+	n.Obs, n.Messages = o.Seal(), nil
 }

@@ -65,10 +65,10 @@ func recoverFrom(request []*chat.Message, before *ledger.Call, broken []*ledger.
 	}
 	for i, m := range broken {
 		at := answers[skip+i]
-		o := *m.Obs
+		o := m.Obs.Draft()
 		o.StatusError, o.Failed, o.Error, o.RequestLabel = false, false, nil, tape.Recovered
 		o.Notes = slices.DeleteFunc(slices.Clone(o.Notes), isHiddenCall)
 		m.Notes = slices.DeleteFunc(slices.Clone(m.Notes), isHiddenCall)
-		m.Obs, m.Request, m.Response, m.Recovered = &o, request[:at:at], request[at], true
+		m.Obs, m.Request, m.Response, m.Recovered = o.Seal(), request[:at:at], request[at], true
 	}
 }

@@ -49,12 +49,12 @@ func DropEarlierAnswers(c *ledger.Ledger) {
 
 // answerFrom leaves of an answer its last parts alone.
 func answerFrom(t *ledger.Call, parts []genai.Part) {
-	o := *t.Obs
+	o := t.Obs.Draft()
 	o.Response, t.Response = nil, nil
 	if len(parts) > 0 {
 		said := t.Obs.Response[0]
 		said.Parts = slices.Clone(parts)
 		o.Response, t.Response = []genai.Message{said}, chat.NewMessage(said)
 	}
-	t.Obs = &o
+	t.Obs = o.Seal()
 }

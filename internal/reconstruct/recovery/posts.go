@@ -96,10 +96,10 @@ func modelCall(p *ledger.Post, heard []genai.Message, answer genai.Message, made
 	}
 	return &ledger.Call{
 		Kind: tape.EventModelCall,
-		Obs: &genai.Observation{
-			Class: genai.Model, Operation: "chat", Request: slices.Clip(heard), RequestLabel: label,
-			Response: []genai.Message{answer}, ResponseLabel: tape.Recovered, Usage: p.Usage,
-		},
+		Obs: genai.NewReport(genai.Model, func(o *genai.Draft) {
+			o.Operation, o.Request, o.RequestLabel = "chat", slices.Clip(heard), label
+			o.Response, o.ResponseLabel, o.Usage = []genai.Message{answer}, tape.Recovered, p.Usage
+		}),
 		Agent: p.Agent, Start: when, End: when,
 		Notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; a message between agents holds its answer"}},
 	}

@@ -73,10 +73,10 @@ func answeredIn(by *spantree.Node, messages []genai.Message, at int, agent *ledg
 }
 
 // answeredAs is what a conversation tells of a model call: its request and its answer.
-func answeredAs(said genai.Message, sent []genai.Message) genai.Observation {
-	return genai.Observation{
-		Operation: "chat", Request: sent, RequestLabel: tape.Recovered,
-		Response: []genai.Message{said}, ResponseLabel: tape.Recovered, FinishReasons: ledger.Finish(said),
+func answeredAs(said genai.Message, sent []genai.Message) func(*genai.Draft) {
+	return func(o *genai.Draft) {
+		o.Operation, o.Request, o.RequestLabel = "chat", sent, tape.Recovered
+		o.Response, o.ResponseLabel, o.FinishReasons = []genai.Message{said}, tape.Recovered, ledger.Finish(said)
 	}
 }
 

@@ -24,11 +24,8 @@ func RecoverStepped(c *ledger.Ledger, f *fragment.Fragment) {
 		return
 	}
 	c.Models = append(c.Models, &ledger.Call{
-		Kind: tape.EventModelCall,
-		Obs: &genai.Observation{
-			Class: genai.Model, Operation: "chat", Request: s.Last, RequestLabel: tape.Recovered,
-			Response: []genai.Message{*s.Answer}, ResponseLabel: tape.Recovered, FinishReasons: ledger.Finish(*s.Answer),
-		},
+		Kind:  tape.EventModelCall,
+		Obs:   genai.NewReport(genai.Model, answeredAs(*s.Answer, s.Last)),
 		Start: s.By.Start, End: s.By.Start,
 		Notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the step " + s.By.Span.Name() + " holds its answer"}},
 	})

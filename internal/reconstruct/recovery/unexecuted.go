@@ -24,7 +24,7 @@ func RecoverCalls(c *ledger.Ledger) {
 			}
 			a.Tool = &ledger.Call{
 				Kind:  tape.EventToolCall,
-				Obs:   &genai.Observation{Class: genai.Tool, Name: a.Part.Name, CallID: a.Part.ID},
+				Obs:   genai.NewReport(genai.Tool, func(o *genai.Draft) { o.Name, o.CallID = a.Part.Name, a.Part.ID }),
 				Start: m.End, End: m.End,
 				Agent: m.Agent,
 				By:    a,

@@ -48,8 +48,9 @@ func failedBefore(root *spantree.Node) *ledger.Call {
 // thrownBehind is the model call with which a run failed, of the model that a record names. What was sent is
 // not known.
 func thrownBehind(o *genai.Observation, root *spantree.Node, when uint64) *ledger.Call {
-	return ledger.HiddenModel(genai.Observation{
-		Model: o.Model, Provider: o.Provider, RequestLabel: tape.Missing, ResponseLabel: tape.Missing, StatusError: true, Error: root.Obs.Error,
+	return ledger.HiddenModel(func(made *genai.Draft) {
+		made.Model, made.Provider, made.RequestLabel, made.ResponseLabel = o.Model, o.Provider, tape.Missing, tape.Missing
+		made.StatusError, made.Error = true, root.Obs.Error
 	}, nil, when, "no span reports this call; the run failed with the error of a client of a model's API")
 }
 
@@ -62,9 +63,9 @@ func keptBy(root *spantree.Node) *ledger.Call {
 		return nil
 	}
 	answer.Role = tape.RoleAssistant
-	return overRun(root, genai.Observation{
-		Operation: "chat", Request: sent, RequestLabel: tape.Recovered,
-		Response: []genai.Message{answer}, ResponseLabel: tape.Recovered, Usage: root.Obs.Usage,
+	return overRun(root, func(o *genai.Draft) {
+		answeredAs(answer, sent)(o)
+		o.FinishReasons, o.Usage = nil, root.Obs.Usage
 	}, "", "no span reports this call; the state of "+root.Span.Name()+" holds what was sent, and its answer")
 }
 
@@ -78,17 +79,19 @@ func namedBy(root *spantree.Node) *ledger.Call {
 	if wrote := o.Usage.OutputTokens; o.Model == "" && (wrote == nil || *wrote <= 0) {
 		return nil
 	}
-	made := genai.Observation{Operation: "chat", Model: o.Model, Provider: o.Provider, Usage: o.Usage, RequestLabel: tape.Missing, ResponseLabel: tape.Missing}
-	if chat.TextOf(chat.NewMessage(answer)) != "" {
-		answer.Role = tape.RoleAssistant
-		made.Response, made.ResponseLabel = []genai.Message{answer}, tape.Recovered
-	}
-	return overRun(root, made, "response", "no span reports this call; that of the agent says that a model was asked, and holds what came of it")
+	return overRun(root, func(made *genai.Draft) {
+		made.Operation, made.Model, made.Provider, made.Usage = "chat", o.Model, o.Provider, o.Usage
+		made.RequestLabel, made.ResponseLabel = tape.Missing, tape.Missing
+		if chat.TextOf(chat.NewMessage(answer)) != "" {
+			answer.Role = tape.RoleAssistant
+			made.Response, made.ResponseLabel = []genai.Message{answer}, tape.Recovered
+		}
+	}, "response", "no span reports this call; that of the agent says that a model was asked, and holds what came of it")
 }
 
 // overRun is a model call without a span that took as long as the run, for all that is known.
-func overRun(root *spantree.Node, o genai.Observation, field, detail string) *ledger.Call {
-	m := ledger.HiddenModel(o, nil, root.Start, detail)
+func overRun(root *spantree.Node, fill func(*genai.Draft), field, detail string) *ledger.Call {
+	m := ledger.HiddenModel(fill, nil, root.Start, detail)
 	m.End, m.Notes[0].Field = root.End, field
 	return m
 }

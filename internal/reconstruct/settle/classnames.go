@@ -45,9 +45,9 @@ func NameClasses(c *ledger.Ledger) {
 		}
 		detail := "the span names the class of the tool"
 		if names := told[k][argumentNames(t)]; !called && len(names) == 1 && t.Obs.Args.Present() {
-			o := *t.Obs
+			o := t.Obs.Draft()
 			o.Name = names[0]
-			t.Obs = &o
+			t.Obs = o.Seal()
 			detail += "; the name is that of the only tool of this class with arguments of these names"
 		} else {
 			t.Unnamed = true

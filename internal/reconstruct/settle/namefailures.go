@@ -34,9 +34,9 @@ func NameFailures(c *ledger.Ledger) {
 			continue
 		}
 		if len(tools) == 1 {
-			o := *tools[0].Obs
+			o := tools[0].Obs.Draft()
 			o.Error = thrown
-			tools[0].Obs = &o
+			tools[0].Obs = o.Seal()
 			continue
 		}
 		for _, t := range tools {

@@ -38,9 +38,9 @@ func DropSecondReports(c *ledger.Ledger) {
 		}
 		s.taken[p] = append(s.taken[p], t.Reporter())
 		if p.Obs.Name != t.Obs.Name && !s.known[p.Obs.Name] {
-			o := *p.Obs
+			o := p.Obs.Draft()
 			o.Name = t.Obs.Name
-			p.Obs = &o
+			p.Obs = o.Seal()
 		}
 		p.Obs = genai.Merge(p.Obs, t.Obs)
 		p.AddReport(t.Nodes, t.Notes)

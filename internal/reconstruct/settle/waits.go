@@ -29,9 +29,9 @@ func DropWaits(c *ledger.Ledger) {
 		}
 		t.Nodes = slices.Concat(waited.Nodes, t.Nodes)
 		if !t.Obs.Args.Present() {
-			o := *t.Obs
+			o := t.Obs.Draft()
 			o.Args = waited.Obs.Args
-			t.Obs = &o
+			t.Obs = o.Seal()
 		}
 		t.Note(tape.CodeDuplicateReport, "", "it waited, and ran when the run was resumed")
 	}

@@ -43,9 +43,9 @@ func ForgiveBorrowed(nodes []*Node) {
 		if message == "" || proved[message] == 0 || n.Start < threw[message] && n.End < proved[message] {
 			continue
 		}
-		o := *n.Obs
+		o := n.Obs.Draft()
 		o.StatusError, o.Error = false, nil
-		n.Obs = &o
+		n.Obs = o.Seal()
 	}
 }
 

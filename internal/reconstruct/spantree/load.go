@@ -225,18 +225,23 @@ func (n *Node) read() {
 			n.Payloads = append(n.Payloads, Payload{genai.Read(source), uint64(source.Span.EndTimestamp())})
 		}
 	}
+	var notes []genai.Note
+	note := func(code tape.Code, detail string) { notes = append(notes, genai.Note{Code: code, Detail: detail}) }
 	if n.conflicts > 0 {
-		o.AddNote(tape.CodeConflictingSpan, "", fmt.Sprintf("span %s came with %d different payloads", n.SpanID(), n.conflicts+1))
+		note(tape.CodeConflictingSpan, fmt.Sprintf("span %s came with %d different payloads", n.SpanID(), n.conflicts+1))
 	}
 	if n.twins > 0 {
-		o.AddNote(tape.CodeDuplicateReport, "", "several spans report this call")
+		note(tape.CodeDuplicateReport, "several spans report this call")
 	}
 	if span.SpanID().IsEmpty() {
-		o.AddNote(tape.CodeInvalidItem, "", "a span has no id")
+		note(tape.CodeInvalidItem, "a span has no id")
 	}
 	if n.End < n.Start && n.End != 0 {
-		o.AddNote(tape.CodeInvalidItem, "", fmt.Sprintf("span %s ends before it starts", n.SpanID()))
+		note(tape.CodeInvalidItem, fmt.Sprintf("span %s ends before it starts", n.SpanID()))
 	}
 	n.End = max(n.End, n.Start)
+	if len(notes) > 0 {
+		o = o.With(func(d *genai.Draft) { d.Notes = append(slices.Clip(d.Notes), notes...) })
+	}
 	n.Obs = o
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // silence is what a span says that never came. Nobody writes to it.
-var silence genai.Observation
+var silence = genai.NewReport(genai.Unclassified, func(*genai.Draft) {})
 
 // Observed is what a span says, nothing where there is none.
 func Observed(n *Node) *genai.Observation {
 	if n == nil {
-		return &silence
+		return silence
 	}
 	return n.Obs
 }

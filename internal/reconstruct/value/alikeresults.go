@@ -31,7 +31,7 @@ func (w wrappable) suspectAlike(calls []*ledger.Call) {
 		if ledger.FailedCall(k) {
 			continue
 		}
-		v := chat.Opened(w.of(k.Obs).Value)
+		v := chat.Opened(w.of(k.Obs.ToolCall).Value)
 		one := shapeOf(v)
 		s := shapes[k.Reporter()]
 		if s == nil {

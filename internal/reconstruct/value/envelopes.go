@@ -16,14 +16,14 @@ import (
 
 // wrappable is one of the values of a tool call that a reporter may have put into an envelope.
 type wrappable struct {
-	of      func(*genai.Observation) *genai.Content
+	of      func(*genai.ToolCall) *genai.Content
 	against func(*ledger.Call) exactjson.Value // what the conversation shows of it
 	result  bool                               // the values of different tools have nothing in common of their own
 }
 
 var wrappables = []wrappable{
-	{of: func(o *genai.Observation) *genai.Content { return &o.Args }, against: askedArgs},
-	{of: func(o *genai.Observation) *genai.Content { return &o.Result }, against: shownResult, result: true},
+	{of: func(o *genai.ToolCall) *genai.Content { return &o.Args }, against: askedArgs},
+	{of: func(o *genai.ToolCall) *genai.Content { return &o.Result }, against: shownResult, result: true},
 }
 
 // askedArgs are the arguments that the response asked for, absent where they are damaged or none.
@@ -52,7 +52,7 @@ func shownResult(k *ledger.Call) exactjson.Value {
 func (b *Builder) OpenEnvelopes() {
 	for _, w := range wrappables {
 		calls := slices.DeleteFunc(slices.Clone(b.Ordered), func(k *ledger.Call) bool {
-			return k.Kind != tape.EventToolCall || len(k.Nodes) == 0 || !w.of(k.Obs).Present()
+			return k.Kind != tape.EventToolCall || len(k.Nodes) == 0 || !w.of(k.Obs.ToolCall).Present()
 		})
 		s := suspicion{wrappable: w, Ledger: b.Calls, toolHabits: w.habits(calls)}
 		var proved map[ledger.Reporter][][]string
@@ -73,7 +73,7 @@ func (w wrappable) learn(calls []*ledger.Call) (proved map[ledger.Reporter][][]s
 	proved, bare = map[ledger.Reporter][][]string{}, map[ledger.Reporter]bool{}
 	small := map[place][]exactjson.Value{}
 	for _, k := range calls {
-		recorded, inside, r := w.of(k.Obs), w.against(k), k.Reporter()
+		recorded, inside, r := w.of(k.Obs.ToolCall), w.against(k), k.Reporter()
 		if !chat.Undamaged(recorded.Label) || inside.IsEmpty() {
 			continue
 		}
@@ -102,7 +102,7 @@ func (w wrappable) learn(calls []*ledger.Call) (proved map[ledger.Reporter][][]s
 // open takes an envelope of a proved shape off the value of a call.
 func (w wrappable) open(k *ledger.Call, proved [][]string) bool {
 	for _, path := range proved {
-		inner, ok := follow(w.of(k.Obs).Value, path)
+		inner, ok := follow(w.of(k.Obs.ToolCall).Value, path)
 		if !ok {
 			continue
 		}
@@ -124,9 +124,9 @@ func (w wrappable) open(k *ledger.Call, proved [][]string) bool {
 
 // set changes the value of a call on a copy of what its span says.
 func (w wrappable) set(k *ledger.Call, change func(*genai.Content)) {
-	o := *k.Obs
-	change(w.of(&o))
-	k.Obs = &o
+	o := k.Obs.Draft()
+	change(w.of(&o.ToolCall))
+	k.Obs = o.Seal()
 }
 
 // suspect labels a value as lossy that may be an envelope.

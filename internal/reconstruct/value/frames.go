@@ -37,9 +37,9 @@ func (b *Builder) suspectFrames() {
 			continue
 		}
 		result.Label = tape.Lossy
-		o := *k.Obs
+		o := k.Obs.Draft()
 		o.Result = result
-		k.Obs = &o
+		k.Obs = o.Seal()
 		if shown != nil {
 			part := *shown
 			part.Label = tape.Lossy

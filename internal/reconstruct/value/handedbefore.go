@@ -6,6 +6,7 @@ package value
 import (
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/tape"
@@ -18,7 +19,7 @@ import (
 // Refuses: an answer before that is not known and asks for no tools.
 // Seen in: streams of Spring AI's chat client.
 func (o *outputFacts) handedBefore() string {
-	if !o.run.HandsAll {
+	if !o.run.Quirks.Has(genai.HandsAll) {
 		return ""
 	}
 	var said strings.Builder

@@ -187,7 +187,7 @@ func answerBy(k *ledger.Call) string {
 	if len(calls) != 1 || !slices.Contains(k.Obs.OutputTools, calls[0].Name) {
 		return ""
 	}
-	if k.Obs.OutputWhole && calls[0].Args.Kind() == exactjson.Object {
+	if k.Obs.Quirks.Has(genai.AnswersWhole) && calls[0].Args.Kind() == exactjson.Object {
 		return calls[0].Args.JSON()
 	}
 	return chat.SaidBy(calls[0])

@@ -115,7 +115,7 @@ func lastAnswerCut(o *outputFacts, was claim) claim {
 // labelAnswer labels what follows from other records: an answer recovered from a later request, and all that
 // the models of an agent said where its caller is handed all of it.
 func labelAnswer(o *outputFacts, was claim) claim {
-	recovered := o.run.HandsAll
+	recovered := o.run.Quirks.Has(genai.HandsAll)
 	if was.message != nil {
 		recovered = o.last.Obs.ResponseLabel == tape.Recovered
 	}

@@ -56,7 +56,7 @@ type memberOf struct {
 func (w wrappable) habits(calls []*ledger.Call) toolHabits {
 	h := toolHabits{map[toolOf]string{}, map[toolOf]bool{}, map[toolOf]bool{}}
 	for _, k := range calls {
-		content, in := w.of(k.Obs), toolOf{k.Reporter(), k.Obs.Name}
+		content, in := w.of(k.Obs.ToolCall), toolOf{k.Reporter(), k.Obs.Name}
 		if ledger.FailedCall(k) || content.Label != "" {
 			continue // a failure may be told in another form
 		}
@@ -92,14 +92,14 @@ func (s suspicion) mark(calls []*ledger.Call) {
 
 // cleared reports a value of which it is known that it is in no envelope, or in which.
 func (s suspicion) cleared(k *ledger.Call) bool {
-	c := s.of(k.Obs)
+	c := s.of(k.Obs.ToolCall)
 	return c.Label != "" || !s.against(k).IsAbsent() || toldModel(c) && !(c.Told && s.same[k.Reporter()]) || saysFailure(k, c.Value) ||
 		s.result && k.Holds != nil && saidLast(s.last[k.Holds], c.Value)
 }
 
 // envelope names the members that lead inside what may be an envelope.
 func (s suspicion) envelope(k *ledger.Call) (path string, suspected bool) {
-	v, in := s.of(k.Obs).Value, toolOf{k.Reporter(), k.Obs.Name}
+	v, in := s.of(k.Obs.ToolCall).Value, toolOf{k.Reporter(), k.Obs.Name}
 	if s.result && !s.plain[in] && !s.bare[in.reporter] {
 		if path = hollowValue(v); path != "" {
 			return path, true
@@ -135,7 +135,7 @@ func (s suspicion) toolsUnder(calls []*ledger.Call) map[memberOf]int {
 	}
 	tools, seen := map[memberOf]int{}, map[result]bool{}
 	for _, k := range calls {
-		name, _, ok := sole(s.of(k.Obs).Value)
+		name, _, ok := sole(s.of(k.Obs.ToolCall).Value)
 		one := result{memberOf{k.Reporter(), name}, k.Obs.Name}
 		if ok && s.result && !seen[one] {
 			seen[one] = true
@@ -158,7 +158,7 @@ func toldModel(c *genai.Content) bool {
 func (w wrappable) uniform(calls []*ledger.Call) map[ledger.Reporter]bool {
 	names, several := map[ledger.Reporter]string{}, map[ledger.Reporter]bool{}
 	for _, k := range calls {
-		name, inner, ok := sole(w.of(k.Obs).Value)
+		name, inner, ok := sole(w.of(k.Obs.ToolCall).Value)
 		r := k.Reporter()
 		if before, seen := names[r]; !ok || inner.Kind() < exactjson.Array || seen && before != name {
 			names[r], several[r] = "", false // which no member is called
@@ -198,7 +198,7 @@ func (o *outside) of(name string) bool { return o != nil && o.all > o.naming[nam
 func (s suspicion) outside(calls []*ledger.Call) map[ledger.Reporter]*outside {
 	found := map[ledger.Reporter]*outside{}
 	for _, k := range calls {
-		content, r := s.of(k.Obs), k.Reporter()
+		content, r := s.of(k.Obs.ToolCall), k.Reporter()
 		if !chat.Undamaged(content.Label) {
 			continue
 		}

@@ -173,7 +173,7 @@ func asksApart(in *inputFacts) bool {
 	return provider == "google" || provider == "gemini" || strings.HasPrefix(provider, "gcp") || strings.HasPrefix(provider, "vertex") || strings.HasSuffix(provider, "bedrock")
 }
 
-func recordedApart(in *inputFacts) bool { return in.first.Obs.SystemApart }
+func recordedApart(in *inputFacts) bool { return in.first.Obs.Quirks.Has(genai.OmitsSystem) }
 
 func sentHistory(in *inputFacts) bool { return goesOn(in.sent) }
 

@@ -162,7 +162,7 @@ func showsNoAnswer(o *outputFacts) bool {
 // needsNoAnswer reports that the calls with which a run ended are an end: structured output, a hand-off, or
 // tools whose results are the answer of an agent of that kind.
 func (o *outputFacts) needsNoAnswer() bool {
-	results := o.run.EndsWithTools && len(o.last.Asked) > 0
+	results := o.run.Quirks.Has(genai.EndsWithTools) && len(o.last.Asked) > 0
 	for _, a := range o.last.Asked {
 		ran := ran(a)
 		if slices.Contains(o.last.Obs.OutputTools, a.Part.Name) || ran && a.Tool != nil && (a.Tool.Obs.Handoff || ledger.TransferTarget(a.Tool) != "") {

@@ -65,7 +65,7 @@ func unknownVendor(r *recording) {
 		if s.obs.RunSpan && r.byID[s.span.ParentSpanID()] == nil && !genai.IsEvidence(s.scope.Scope().Name(), s.span) {
 			r.rootless = true // it says nothing any more in a word that everybody knows
 		}
-		if s.obs.RunSpan && s.obs.EndsWithTools {
+		if s.obs.RunSpan && s.obs.Quirks.Has(dialect.EndsWithTools) {
 			r.rootless = true // its producer alone is known to end a run so
 		}
 		for _, e := range s.span.Events().All() {

@@ -36,15 +36,18 @@ type recorded struct {
 	resource ptrace.ResourceSpans
 	scope    ptrace.ScopeSpans
 	span     ptrace.Span
-	obs      *dialect.Observation
+	obs      *dialect.Report
 }
+
+// nothing is the report of a span that is no evidence.
+var nothing = dialect.NewReport(dialect.Unclassified, func(*dialect.Draft) {})
 
 func (r *recording) index() {
 	r.spans, r.byID, r.below = nil, map[pcommon.SpanID]*recorded{}, map[pcommon.SpanID][]*recorded{}
 	for _, rs := range r.traces.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				rec := &recorded{resource: rs, scope: ss, span: span, obs: &dialect.Observation{}}
+				rec := &recorded{resource: rs, scope: ss, span: span, obs: nothing}
 				if genai.IsEvidence(ss.Scope().Name(), span) {
 					rec.obs = genai.Read(&dialect.Source{Resource: rs.Resource().Attributes(), ScopeName: ss.Scope().Name(), ScopeVersion: ss.Scope().Version(), Span: span})
 				}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dialect defines what a dialect is: the row of the table (Dialect), one recorded item (Source) and
-// what it says (Observation). It also holds the readers that several dialects share.
+// what it says (Report). It also holds the readers that several dialects share.
 //
 // Each folder below is one vendor or convention, with its rows, its mapping functions, its tests and its
 // fixtures. Those packages import decode and this package; some also import semconv, or the package of the
@@ -72,8 +72,8 @@ type Dialect struct {
 	// Classify returns the class of a span, from its name and few attributes, and whether it stands for a
 	// whole run.
 	Classify func(s *Source) (class Class, runSpan bool)
-	// Read fills the observation of a span. The class of the observation is set already.
-	Read func(s *Source, o *Observation)
+	// Read fills the draft of a span. The class of the draft is set already.
+	Read func(s *Source, o *Draft)
 }
 
 // Records describes the log records of a dialect.

@@ -119,7 +119,7 @@ func (c *BodyCall) Certain() bool {
 }
 
 // Fill fills a call with what the record says of it. A record of another class says nothing.
-func (c *BodyCall) Fill(o *Observation) {
+func (c *BodyCall) Fill(o *Draft) {
 	switch {
 	case o.Class != c.Role().Class:
 	case o.Class == Tool:

@@ -7,10 +7,24 @@ package dialect
 // shape.
 type Quirks uint32
 
-// The quirks. A Hook puts right most of them.
+// The quirks. Rebuilding a run takes the first group into account. Reading an item puts the second group
+// right, most of it by a Hook.
 const (
+	// OmitsSystem: the instructions, or some of them, are left out of the messages.
+	OmitsSystem Quirks = 1 << iota
+	// OmitsCalls: of an answer with a text, the text alone is recorded.
+	OmitsCalls
+	// AnswersWhole: the arguments of a tool that stands for structured output are the whole answer, without
+	// an envelope.
+	AnswersWhole
+	// HandsAll: the caller of the agent is handed what its models say as they say it. All of it is the
+	// answer.
+	HandsAll
+	// EndsWithTools: the results of tools are the answer of the agent where the model is not asked again.
+	EndsWithTools
+
 	// OmitsArgs: {} stands for the arguments of a streamed call, whatever they were.
-	OmitsArgs Quirks = 1 << iota
+	OmitsArgs
 	// LendsStatus: the failure in the status of a span is that of another span.
 	LendsStatus
 	// EchoesModel: the model that answered stands as the model that was asked for.
@@ -32,11 +46,18 @@ const (
 // Has reports whether the set holds one of the quirks.
 func (q Quirks) Has(one Quirks) bool { return q&one != 0 }
 
+// Add adds a quirk on a condition.
+func (q *Quirks) Add(one Quirks, when bool) {
+	if when {
+		*q |= one
+	}
+}
+
 // Hook is a step that puts right what producers with a quirk write. It runs on the items of these producers
 // alone.
 type Hook struct {
 	Quirk Quirks
 	// Last says that the hook runs after every other step. Else it runs before texts are opened.
 	Last bool
-	Run  func(s *Source, o *Observation)
+	Run  func(s *Source, o *Draft)
 }

@@ -23,7 +23,7 @@ func Reference(m pcommon.Map, name string) string {
 }
 
 // External returns a part in place of content that is stored at a reference, and adds a note.
-func External(a decode.Attributes, name string, o *Observation) (p decode.Part, ok bool) {
+func External(a decode.Attributes, name string, o *Draft) (p decode.Part, ok bool) {
 	if a.Has(name) {
 		return decode.Part{}, false
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // ReadWholeAgent reads an agent's input and output from one value each.
-func ReadWholeAgent(o *Observation, in, out exactjson.Value) {
+func ReadWholeAgent(o *Draft, in, out exactjson.Value) {
 	if !in.IsAbsent() {
 		o.InputData = decode.Content{Value: in, Label: decode.LabelOf(in.Str())}
 		var system []decode.Part
@@ -45,7 +45,7 @@ func isHollow(v exactjson.Value) bool {
 }
 
 // ReadWholeModel reads a model call from the request and the response of a provider or framework.
-func ReadWholeModel(o *Observation, in, out exactjson.Value) {
+func ReadWholeModel(o *Draft, in, out exactjson.Value) {
 	decode.FillString(&o.Operation, "chat")
 	out = decode.Response(out)
 	if request, ok := decode.Structure(in); ok {
@@ -139,7 +139,7 @@ func holdsNoParts(v exactjson.Value) bool {
 }
 
 // readProviderRequest reads messages, system prompt, tools and parameters of a request object.
-func readProviderRequest(o *Observation, v exactjson.Value) {
+func readProviderRequest(o *Draft, v exactjson.Value) {
 	if inner := v.Get("kwargs"); inner.Kind() == exactjson.Object && v.Get("args").Kind() == exactjson.Array && v.Get("args").Len() == 0 {
 		v = inner
 	}
@@ -197,7 +197,7 @@ func requestOf(v exactjson.Value) exactjson.Value {
 }
 
 // ReadParams reads the request parameters of an object.
-func ReadParams(o *Observation, v exactjson.Value) {
+func ReadParams(o *Draft, v exactjson.Value) {
 	for _, m := range v.Members() {
 		name, ok := decode.ParamNames[m.Name]
 		if n, isNumber := m.Value.Int(); isNumber && n < 0 && name == "max_tokens" {
@@ -211,7 +211,7 @@ func ReadParams(o *Observation, v exactjson.Value) {
 }
 
 // readProviderResponse reads the answer, its id and model, why it ended and what it cost from a response object.
-func readProviderResponse(o *Observation, v exactjson.Value) {
+func readProviderResponse(o *Draft, v exactjson.Value) {
 	if failure := providerFailure(v); failure != nil {
 		o.Failed, o.Error = true, failure
 		return
@@ -274,7 +274,7 @@ func providerFailure(v exactjson.Value) *tape.Error {
 
 // ReadWholeTool fills a tool call from one value for the arguments and one for the result. A result that was recorded as JSON text
 // stays text unless an envelope is taken off.
-func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
+func ReadWholeTool(o *Draft, in, out exactjson.Value, encoded bool) {
 	if o.ToolKind == "" {
 		o.ToolKind = tape.ToolFunction
 	}
@@ -314,7 +314,7 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 }
 
 // TakeFromName opens the arguments of a tool that stand beside its own name, and beside nothing but that and the id of the call.
-func TakeFromName(o *Observation) {
+func TakeFromName(o *Draft) {
 	v := o.Args.Value
 	if len(o.Args.Envelope) > 0 || o.Name == "" || v.Kind() != exactjson.Object || v.Len() < 2 || v.Len() > 3 {
 		return

@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package genaitest holds what the tests of the dialects share: reading fixtures, and writing observations and messages as text.
+// Package genaitest holds what the tests of the dialects share: reading fixtures, and writing reports and messages as
+// text.
 package genaitest
 
 import (
@@ -50,7 +51,7 @@ func Sources(t *testing.T, path string) []*dialect.Source {
 }
 
 // SaysAsRecorded compares what every span of a fixture says with the text beside it.
-func SaysAsRecorded(t *testing.T, read func(*dialect.Source) *dialect.Observation, name string) {
+func SaysAsRecorded(t *testing.T, read func(*dialect.Source) *dialect.Report, name string) {
 	t.Helper()
 	var b strings.Builder
 	for _, s := range Sources(t, filepath.Join("testdata", name)) {
@@ -76,8 +77,8 @@ func Golden(t *testing.T, path, got string) {
 	}
 }
 
-// Says compares what an observation says with the wanted text.
-func Says(t *testing.T, o *dialect.Observation, want string) {
+// Says compares what a report says with the wanted text.
+func Says(t *testing.T, o *dialect.Report, want string) {
 	t.Helper()
 	if got := Said(o); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -99,8 +100,8 @@ var ClassNames = map[dialect.Class]string{
 	dialect.Unclassified: "unclassified", dialect.Agent: "agent", dialect.Model: "model", dialect.Tool: "tool", dialect.Retrieval: "retrieval", dialect.Structure: "structure", dialect.Entry: "entry", dialect.Noise: "noise",
 }
 
-// Said writes an observation as lines, without what it does not say.
-func Said(o *dialect.Observation) string {
+// Said writes a report as lines, without what it does not say.
+func Said(o *dialect.Report) string {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {

@@ -27,7 +27,7 @@ var ClaudeAgent = &dialect.Dialect{
 	Read:     readClaudeAgent,
 }
 
-func readClaudeAgent(s *dialect.Source, o *dialect.Observation) {
+func readClaudeAgent(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch o.Class {
 	case dialect.Agent:

@@ -45,7 +45,7 @@ func classifyClaudeAPI(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readClaudeAPI(s *dialect.Source, o *dialect.Observation) {
+func readClaudeAPI(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("gen_ai.conversation.id", "anthropic.session.id")
 	switch o.Class {

@@ -117,7 +117,7 @@ func claudeCodeLog(name string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-func readClaudeCode(s *dialect.Source, o *dialect.Observation) {
+func readClaudeCode(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("gen_ai.conversation.id", "session.id")
 	o.InvocationID = a.Text("prompt.id")
@@ -135,7 +135,7 @@ func readClaudeCode(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readClaudeCodeRun(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readClaudeCodeRun(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Agent.Name = a.Text("gen_ai.agent.name")
 	decode.FillString(&o.Agent.Name, decode.Attributes(s.Resource).Text("service.name"))
 	o.Agent.Version = decode.Attributes(s.Resource).Text("service.version")
@@ -157,7 +157,7 @@ func readClaudeCodeRun(s *dialect.Source, a decode.Attributes, o *dialect.Observ
 	}
 }
 
-func readClaudeCodeModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readClaudeCodeModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	if s.ScopeName == dialect.LogScope {
 		o.ResponseModel = a.Text("model") // records name the model that answered
 	} else {
@@ -235,7 +235,7 @@ func claudeCodeSystem(a decode.Attributes) string {
 	return a.Text("user_system_prompt")
 }
 
-func claudeCodeUsage(a decode.Attributes, o *dialect.Observation) {
+func claudeCodeUsage(a decode.Attributes, o *dialect.Draft) {
 	exclusive := false
 	usage := tape.Usage{
 		InputTokens:      a.Count("input_tokens"),
@@ -250,7 +250,7 @@ func claudeCodeUsage(a decode.Attributes, o *dialect.Observation) {
 }
 
 // claudeCodeBody returns a raw request or response of the API, which may have been cut or written to a file.
-func claudeCodeBody(a decode.Attributes, o *dialect.Observation, field string) (exactjson.Value, bool) {
+func claudeCodeBody(a decode.Attributes, o *dialect.Draft, field string) (exactjson.Value, bool) {
 	if ref := a.Text("body_ref"); ref != "" && !a.Has("body") {
 		o.AddNote(tape.CodeExternalContent, field, "the raw body lies in a file")
 		return exactjson.Value{}, false
@@ -262,7 +262,7 @@ func claudeCodeBody(a decode.Attributes, o *dialect.Observation, field string) (
 	return decode.Structure(a.JSON("body"))
 }
 
-func readClaudeCodeTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readClaudeCodeTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.CallID = a.Text("tool_use_id", "gen_ai.tool.call.id")
 	o.Name = a.Text("tool_name")
 	if s.ScopeName == dialect.LogScope || strings.HasSuffix(s.Span.Name(), ".execution") {

@@ -35,7 +35,7 @@ func TestInstructionsBesideASystemMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var o dialect.Observation
+		var o dialect.Draft
 		ReadRequest(v, &o)
 		var roles []string
 		for _, m := range o.Request {

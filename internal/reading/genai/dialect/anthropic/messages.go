@@ -11,7 +11,7 @@ import (
 )
 
 // ReadRequest reads the body of a request to the Messages API.
-func ReadRequest(body exactjson.Value, o *dialect.Observation) {
+func ReadRequest(body exactjson.Value, o *dialect.Draft) {
 	decode.FillString(&o.Model, body.Get("model").Str())
 	if len(o.System) == 0 {
 		o.System = decode.System(body.Get("system"))
@@ -30,7 +30,7 @@ func ReadRequest(body exactjson.Value, o *dialect.Observation) {
 }
 
 // ReadResponse reads the body of a response of the Messages API. Its input tokens exclude what came from the cache.
-func ReadResponse(body exactjson.Value, o *dialect.Observation) {
+func ReadResponse(body exactjson.Value, o *dialect.Draft) {
 	if inner := body.Get("message"); inner.Kind() == exactjson.Object {
 		body = inner
 	}

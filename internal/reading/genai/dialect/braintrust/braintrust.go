@@ -60,7 +60,7 @@ func values(a decode.Attributes) (in, out exactjson.Value) {
 	return a.JSON(prefix+"input_json", prefix+"input"), a.JSON(prefix+"output_json", prefix+"output")
 }
 
-func read(s *dialect.Source, o *dialect.Observation) {
+func read(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	in, out := values(a)
 	metadata, _ := decode.Structure(a.JSON(prefix + "metadata"))

@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-func observe(scope, name string, attributes ...string) *dialect.Observation {
+func observe(scope, name string, attributes ...string) *dialect.Report {
 	span := ptrace.NewSpan()
 	span.SetName(name)
 	span.SetParentSpanID(pcommon.SpanID{1})

@@ -121,7 +121,7 @@ func codexLog(name string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-func readCodex(s *dialect.Source, o *dialect.Observation) {
+func readCodex(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("conversation.id", "session.id")
 	o.InvocationID = a.Text("turn.id", "turn_id")
@@ -136,7 +136,7 @@ func readCodex(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readCodexTurn(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readCodexTurn(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Agent.Name = decode.Attributes(s.Resource).Text("service.name")
 	o.Agent.Version = decode.Attributes(s.Resource).Text("service.version")
 	decode.FillString(&o.Agent.Version, a.Text("app.version"))
@@ -167,7 +167,7 @@ func readCodexTurn(s *dialect.Source, a decode.Attributes, o *dialect.Observatio
 	}
 }
 
-func readCodexModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readCodexModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
 	o.Model = a.Text("model", "slug")
 	if effort := a.JSON("codex.request.reasoning_effort"); effort.Str() != "default" {
@@ -201,11 +201,11 @@ func readCodexModel(s *dialect.Source, a decode.Attributes, o *dialect.Observati
 	o.Streaming = true
 }
 
-func codexSpanUsage(a decode.Attributes, o *dialect.Observation) {
+func codexSpanUsage(a decode.Attributes, o *dialect.Draft) {
 	codexUsage(a, "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_write.input_tokens", "codex.usage.reasoning_output_tokens", o)
 }
 
-func codexUsage(a decode.Attributes, input, output, read, write, reasoning string, o *dialect.Observation) {
+func codexUsage(a decode.Attributes, input, output, read, write, reasoning string, o *dialect.Draft) {
 	inclusive := true
 	u := tape.Usage{
 		InputTokens: a.Count(input), OutputTokens: a.Count(output), CacheReadTokens: a.Count(read), CacheWriteTokens: a.Count(write), ReasoningTokens: a.Count(reasoning),
@@ -219,7 +219,7 @@ func codexUsage(a decode.Attributes, input, output, read, write, reasoning strin
 // codexHeader is what Codex puts before the result of an MCP tool.
 var codexHeader = regexp.MustCompile(`^Wall time: [0-9.]+ seconds?\nOutput:\n`)
 
-func readCodexTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readCodexTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.CallID = a.Text("call_id", "tool.call_id")
 	o.ToolKind = tape.ToolBuiltin
 	server := ""

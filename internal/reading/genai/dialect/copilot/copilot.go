@@ -27,7 +27,7 @@ var Dialect = &dialect.Dialect{
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
 	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true", Yields: true}},
 	Classify: classify,
-	Read: func(s *dialect.Source, o *dialect.Observation) {
+	Read: func(s *dialect.Source, o *dialect.Draft) {
 		a := decode.Attributes(s.Span.Attributes())
 		o.InvocationID = a.Text("github.copilot.interaction_id", "github.copilot.turn_id")
 		o.Extra = decode.Extras(a, "github.copilot", "github.copilot.cost", "github.copilot.aiu", "github.copilot.turn_count")

@@ -36,7 +36,7 @@ func classifyFlue(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readFlue(s *dialect.Source, o *dialect.Observation) {
+func readFlue(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("flue.session.id", "flue.conversation.id")
 	switch o.Class {

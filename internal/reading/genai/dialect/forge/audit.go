@@ -78,7 +78,7 @@ func forgeAuditRole(eventName string, a decode.Attributes) dialect.LogRole {
 }
 
 // readForgeAudit takes from the audit records of a span what the span lacks or holds cut. Records that cannot be trusted are passed over.
-func readForgeAudit(s *dialect.Source, o *dialect.Observation) {
+func readForgeAudit(s *dialect.Source, o *dialect.Draft) {
 	o.Notes = append(o.Notes, s.Notes...)
 	var records []*auditRecord
 	for _, l := range s.Logs {
@@ -102,7 +102,7 @@ func readForgeAudit(s *dialect.Source, o *dialect.Observation) {
 }
 
 // readRun reads who called, and by which route.
-func (r *auditRecord) readRun(o *dialect.Observation) {
+func (r *auditRecord) readRun(o *dialect.Draft) {
 	if r.event == "auth_verify" {
 		decode.FillString(&o.UserID, r.field("user_id"))
 	}
@@ -129,7 +129,7 @@ func (r *auditRecord) readRun(o *dialect.Observation) {
 	o.Inbound.Add(in)
 }
 
-func (r *auditRecord) readModel(s *dialect.Source, o *dialect.Observation) {
+func (r *auditRecord) readModel(s *dialect.Source, o *dialect.Draft) {
 	var input, output string
 	if s.ScopeName != dialect.LogScope {
 		a := decode.Attributes(s.Span.Attributes())
@@ -166,7 +166,7 @@ func auditCount(v exactjson.Value) *int64 {
 	return nil
 }
 
-func (r *auditRecord) readTool(s *dialect.Source, o *dialect.Observation) {
+func (r *auditRecord) readTool(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch r.field("phase") {
 	case "start":
@@ -193,7 +193,7 @@ func fromAudit(c decode.Content) decode.Content {
 
 // whole returns a body of the record, if the record holds it whole and the span does not. The part that the span holds must be
 // the beginning of the body.
-func (r *auditRecord) whole(o *dialect.Observation, name, field, held string) (string, bool) {
+func (r *auditRecord) whole(o *dialect.Draft, name, field, held string) (string, bool) {
 	body := r.field(name)
 	prefix, _, cut := decode.ForgeCut(held)
 	if body == "" || auditCut(body) || held != "" && !cut {
@@ -208,7 +208,7 @@ func (r *auditRecord) whole(o *dialect.Observation, name, field, held string) (s
 
 // completion returns the text of the answer, if the span lacks it or holds it cut. An answer that also asks for tools is longer than
 // its text; it is shown whole by the next request.
-func (r *auditRecord) completion(o *dialect.Observation, held string) (string, bool) {
+func (r *auditRecord) completion(o *dialect.Draft, held string) (string, bool) {
 	text := r.field("completion_text")
 	prefix, _, cut := decode.ForgeCut(held)
 	if text == "" || auditCut(text) || held != "" && !cut {

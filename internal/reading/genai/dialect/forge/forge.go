@@ -50,7 +50,7 @@ func classifyForge(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readForge(s *dialect.Source, o *dialect.Observation) {
+func readForge(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	defer readForgeAudit(s, o)
 	if s.ScopeName == dialect.LogScope {

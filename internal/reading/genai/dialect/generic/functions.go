@@ -175,7 +175,7 @@ func mayBeFunction(span ptrace.Span) bool {
 func isFunction(span ptrace.Span) bool { return mayBeFunction(span) && calledFunction(span) != nil }
 
 // readFunction reads the span of a function.
-func readFunction(called *dialect.Called, o *dialect.Observation) {
+func readFunction(called *dialect.Called, o *dialect.Draft) {
 	o.Class, o.Called = dialect.Structure, called
 	o.InputData, o.OutputData = decode.Content{Value: called.In}, decode.Content{Value: called.Out}
 }

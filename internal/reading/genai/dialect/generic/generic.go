@@ -50,7 +50,7 @@ func classifyGeneric(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readGeneric(s *dialect.Source, o *dialect.Observation) {
+func readGeneric(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	answer := a.JSON("gen_ai.response.content")
 	if a.Has("openinference.span.kind") && (o.Class != dialect.Model || answer.IsEmpty()) {

@@ -326,7 +326,7 @@ func resultOf(a decode.Attributes) exactjson.Value {
 }
 
 // readUnknownLogs fills what the records of a run or a tool call tell, if there are such.
-func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
+func readUnknownLogs(s *dialect.Source, o *dialect.Draft) (any bool) {
 	message := func(role tape.Role, text string) []decode.Message {
 		p := decode.TextPart(text)
 		p.Label = decode.LabelOf(text)

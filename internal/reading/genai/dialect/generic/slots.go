@@ -200,7 +200,7 @@ func onlyNames(v exactjson.Value) bool {
 }
 
 // LabelCut labels the arguments and the result of a call that an attribute beside them says to be cut: acme.tool.result.truncated, tool_args_truncated.
-func LabelCut(m pcommon.Map, o *dialect.Observation) {
+func LabelCut(m pcommon.Map, o *dialect.Draft) {
 	for key, v := range m.All() {
 		before, ok := cutSuffixFold(key, "truncated")
 		if !ok || decode.TextOf(v) != "true" {

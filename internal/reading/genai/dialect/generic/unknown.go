@@ -302,7 +302,7 @@ func weak(value string) bool {
 	return !slices.Contains(w, "agent") && !slices.Contains(w, "crew")
 }
 
-func readUnknown(s *dialect.Source, o *dialect.Observation) {
+func readUnknown(s *dialect.Source, o *dialect.Draft) {
 	a := withTold(s)
 	if s.ScopeName == dialect.LogScope {
 		if in, out := contents(a); !readUnknownLogs(s, o) && o.Class == dialect.Model && len(in) > 0 && len(out) > 0 {
@@ -388,7 +388,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 }
 
 // ReadSettings reads the instructions of an agent and the model that it asks, wherever they stand.
-func ReadSettings(s *dialect.Source, o *dialect.Observation) {
+func ReadSettings(s *dialect.Source, o *dialect.Draft) {
 	a := withTold(s)
 	decode.FillList(&o.System, decode.System(instructions(a)))
 	if !find(a, modelKey).IsAbsent() {
@@ -396,7 +396,7 @@ func ReadSettings(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observation) {
+func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Draft) {
 	dialect.ReadWholeModel(o, best(in, conversation), best(out, conversation))
 	if o.RequestLabel == "" && showsPreviews(o.Request) {
 		o.RequestLabel = tape.Lossy
@@ -430,7 +430,7 @@ func NamesResponse(a decode.Attributes, model string) bool {
 }
 
 // readModelName reads which model was asked for: by a call, or by all calls of an agent that hides them.
-func readModelName(a decode.Attributes, o *dialect.Observation) {
+func readModelName(a decode.Attributes, o *dialect.Draft) {
 	answers := func(key string) bool { return slices.Contains(words(key), "response") }
 	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "request", "model") }).Str())
 	if asked != "" && NamesResponse(a, asked) {
@@ -485,7 +485,7 @@ func showsPreviews(messages []decode.Message) (some bool) {
 var snapshot = regexp.MustCompile(`-(20\d{2}-?[01]\d-?[0-3]\d)$`)
 
 // labelRounded labels the arguments and the result of a tool call that may hold rounded integers.
-func labelRounded(_ *dialect.Source, o *dialect.Observation) {
+func labelRounded(_ *dialect.Source, o *dialect.Draft) {
 	if o.Class != dialect.Tool {
 		return
 	}

@@ -70,7 +70,7 @@ func classifyADK(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readADK(s *dialect.Source, o *dialect.Observation) {
+func readADK(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.InvocationID = a.Text("gcp.vertex.agent.invocation_id")
 	o.ConversationID = a.Text("gcp.vertex.agent.session_id", "gen_ai.conversation.id")
@@ -115,8 +115,10 @@ func openInferenceMessages(a decode.Attributes) []decode.Message {
 
 // readADKConventions reads what versions from 2.13 on write under the keys of the conventions. The contents are those of the older attributes,
 // wrappers included.
-func readADKConventions(s *dialect.Source, o *dialect.Observation) {
-	conventions := &dialect.Observation{Class: o.Class}
+func readADKConventions(s *dialect.Source, o *dialect.Draft) {
+	conventions := dialect.NewDraft()
+	defer conventions.Discard()
+	conventions.Class = o.Class
 	semconv.Read(s, conventions, true)
 	conventions.Response = wholeAnswer(conventions.Response)
 	adkMessages(conventions.Request, adkWraps(s, ""))
@@ -184,7 +186,7 @@ func adkObject(a decode.Attributes, key string) (v exactjson.Value, cut bool) {
 	return v, err != nil
 }
 
-func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	request, cut := adkObject(a, "gcp.vertex.agent.llm_request")
 	if cut {
 		o.RequestLabel = tape.Truncated
@@ -203,7 +205,7 @@ func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Observati
 	}
 }
 
-func readADKResponse(a decode.Attributes, o *dialect.Observation) {
+func readADKResponse(a decode.Attributes, o *dialect.Draft) {
 	response, cut := adkObject(a, "gcp.vertex.agent.llm_response")
 	if cut {
 		o.ResponseLabel = tape.Truncated
@@ -329,7 +331,7 @@ func adkLossy(v exactjson.Value) bool {
 	return false
 }
 
-func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Name = a.Text("gen_ai.tool.name")
 	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "execute_tool_"))
 	decode.FillString(&o.Name, bracketed(s.Span.Name()))
@@ -384,7 +386,7 @@ func isErrorResponse(v exactjson.Value) bool {
 
 // readGeminiEvents reads the events of ADK's stable mode and of the google-genai package, whose content is a Gemini content object. A streamed answer has one choice
 // per chunk and, last, the whole.
-func readGeminiEvents(s *dialect.Source, o *dialect.Observation) {
+func readGeminiEvents(s *dialect.Source, o *dialect.Draft) {
 	var asked, choices []decode.Message
 	for _, e := range semconv.Events(s) {
 		content := e.Fields.First("content", "message")

@@ -112,7 +112,7 @@ func classifyGeminiCLI(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-func readGeminiCLI(s *dialect.Source, o *dialect.Observation) {
+func readGeminiCLI(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("gen_ai.conversation.id", "session.id")
 	decode.FillString(&o.ConversationID, decode.Attributes(s.Resource).Text("session.id"))
@@ -146,7 +146,7 @@ func geminiAgent(s *dialect.Source) string {
 	return "gemini-cli"
 }
 
-func readGeminiPrompt(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readGeminiPrompt(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	prompt := a.Text("prompt")
 	for _, l := range s.Logs {
 		if geminiEvent(l.Name()) == "user_prompt" {
@@ -176,7 +176,7 @@ func geminiMessages(a decode.Attributes, key string, role tape.Role) []decode.Me
 	return messages
 }
 
-func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	if system := a.JSON("gen_ai.system_instructions"); !system.IsEmpty() {
 		if parsed, err := exactjson.Parse(strings.TrimSpace(system.Str())); err == nil {
 			system = parsed
@@ -203,7 +203,7 @@ func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Observat
 }
 
 // readGeminiModelLog takes from a log record what the span lacks or holds cut; records are cut much later than spans.
-func readGeminiModelLog(name string, a decode.Attributes, o *dialect.Observation) {
+func readGeminiModelLog(name string, a decode.Attributes, o *dialect.Draft) {
 	switch geminiEvent(name) {
 	case "api_request":
 		decode.FillString(&o.InvocationID, a.Text("prompt_id"))
@@ -309,7 +309,7 @@ func geminiResult(c decode.Content) (decode.Content, bool) {
 // mcpDisplayName is how Gemini CLI shows the tool of an MCP server.
 var mcpDisplayName = regexp.MustCompile(`^(.+) \((.+) MCP Server\)$`)
 
-func readGeminiTool(s *dialect.Source, a decode.Attributes, request exactjson.Value, o *dialect.Observation) {
+func readGeminiTool(s *dialect.Source, a decode.Attributes, request exactjson.Value, o *dialect.Draft) {
 	o.Name = a.Text("gen_ai.tool.name", "function_name")
 	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call_id", "gen_ai.tool.call.id"))
 	o.ToolKind = tape.ToolBuiltin

@@ -35,7 +35,7 @@ func classifyGoogleGenAI(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readGoogleGenAI(s *dialect.Source, o *dialect.Observation) {
+func readGoogleGenAI(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch o.Class {
 	case dialect.Model:

@@ -58,7 +58,7 @@ func classifyGenkit(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readGenkit(s *dialect.Source, o *dialect.Observation) {
+func readGenkit(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("genkit:sessionId", "genkit:metadata:agent:sessionId", "genkit:metadata:sessionId")
 	o.Failed = a.Text("genkit:state") == "error"
@@ -133,7 +133,7 @@ func genkitResult(c decode.Content, subtype string) decode.Content {
 	return c
 }
 
-func readGenkitAgent(a decode.Attributes, name string, input, output exactjson.Value, o *dialect.Observation) {
+func readGenkitAgent(a decode.Attributes, name string, input, output exactjson.Value, o *dialect.Draft) {
 	generate := genkitSubtype(a) == "util"
 	o.WeakAgent = generate
 	if !generate {
@@ -177,7 +177,7 @@ func genkitAnswer(output exactjson.Value) []decode.Message {
 	return []decode.Message{m}
 }
 
-func readGenkitModel(name string, input, output exactjson.Value, o *dialect.Observation) {
+func readGenkitModel(name string, input, output exactjson.Value, o *dialect.Draft) {
 	o.Model = name
 	if provider, model, ok := strings.Cut(name, "/"); ok {
 		o.Provider, o.Model = decode.Provider(provider), model

@@ -51,7 +51,7 @@ func classifyHaystack(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-func readHaystack(s *dialect.Source, o *dialect.Observation) {
+func readHaystack(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	input := haystackInput(a.JSON("haystack.agent.step.llm.input", "haystack.agent.input", "haystack.component.input", "haystack.pipeline.input_data"))
 	output, _ := decode.Structure(a.JSON("haystack.agent.step.llm.output", "haystack.agent.output", "haystack.component.output", "haystack.pipeline.output_data"))
@@ -121,7 +121,7 @@ func haystackInput(v exactjson.Value) exactjson.Value {
 	return exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: messages})
 }
 
-func readHaystackModel(a decode.Attributes, input, output exactjson.Value, o *dialect.Observation) {
+func readHaystackModel(a decode.Attributes, input, output exactjson.Value, o *dialect.Draft) {
 	o.Operation = "chat"
 	switch body := input.First("messages", "prompt"); body.Kind() {
 	case exactjson.String:

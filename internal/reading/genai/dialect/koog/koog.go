@@ -26,7 +26,7 @@ var Dialect = &dialect.Dialect{
 	Read:     readKoog,
 }
 
-func readKoog(s *dialect.Source, o *dialect.Observation) {
+func readKoog(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch o.Class {
 	case dialect.Model:

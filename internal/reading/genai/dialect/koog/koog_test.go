@@ -60,7 +60,7 @@ func TestAllResultsOfAMessageAreRead(t *testing.T) {
 	}
 }
 
-func read(operation string, attributes ...string) *dialect.Observation {
+func read(operation string, attributes ...string) *dialect.Report {
 	span := ptrace.NewSpan()
 	span.SetName(operation + " x")
 	span.Attributes().PutStr("gen_ai.operation.name", operation)

@@ -55,7 +55,7 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 // mastraExporter is the scope of Mastra's exporter for Laminar. What it exports went through Mastra's filter of sensitive data.
 const mastraExporter = "@mastra/laminar"
 
-func readLaminar(s *dialect.Source, o *dialect.Observation) {
+func readLaminar(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("lmnr.association.properties.session_id")
 	o.UserID = a.Text("lmnr.association.properties.user_id")

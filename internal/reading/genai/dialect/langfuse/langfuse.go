@@ -73,7 +73,7 @@ func isLangfuseRoot(s *dialect.Source, a decode.Attributes) bool {
 	return s.Span.ParentSpanID().IsEmpty() || a.Text("langfuse.internal.is_app_root") == "true" || a.Has("langfuse.trace.input")
 }
 
-func readLangfuse(s *dialect.Source, o *dialect.Observation) {
+func readLangfuse(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := strings.ToLower(a.Text("langfuse.observation.type"))
 	o.ConversationID = a.Text("session.id", "langfuse.session.id", "langfuse.observation.metadata.conversation_id", "langfuse.observation.metadata.thread_id")
@@ -123,7 +123,7 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Observation) {
+func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	if text, ok := dialect.OwnJSON(out); ok && strings.HasPrefix(s.Span.Name(), "OpenAI.") { // as the wrapper for JavaScript names them
 		out = exactjson.Value{}
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
@@ -149,9 +149,9 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	if !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
 		// they are taken from the response: a call that failed has none; in Python its span does not say either which API was called
-		o.SystemApart = len(o.System) == 0 && (s.Span.Name() == "OpenAI.responses" || s.Span.Name() == "OpenAI-generation" && !answered)
+		o.Quirks.Add(dialect.OmitsSystem, len(o.System) == 0 && (s.Span.Name() == "OpenAI.responses" || s.Span.Name() == "OpenAI-generation" && !answered))
 	}
-	o.TextAlone = s.Span.Name() == "OpenAI.responses" && (out.Str() != "" || out.IsAbsent() && len(o.Response) > 0)
+	o.Quirks.Add(dialect.OmitsCalls, s.Span.Name() == "OpenAI.responses" && (out.Str() != "" || out.IsAbsent() && len(o.Response) > 0))
 	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {
 		dialect.ReadParams(o, params)
 	}
@@ -216,7 +216,7 @@ func longDigits(v exactjson.Value) bool {
 }
 
 // langfuseError tells a result from the error that the JavaScript SDK writes in its place, and values from what the SDKs write where they cannot write them.
-func langfuseError(o *dialect.Observation) {
+func langfuseError(o *dialect.Draft) {
 	v := o.Result.Value
 	if inner, ok := decode.Structure(v); ok {
 		v = inner

@@ -38,7 +38,7 @@ func classifyLangSmith(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent
 }
 
-func readLangSmith(s *dialect.Source, o *dialect.Observation) {
+func readLangSmith(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := strings.ToLower(a.Text("langsmith.span.kind"))
 	o.ConversationID = a.Text("langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id")
@@ -103,7 +103,7 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Observation) {
+func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	if v, ok := decode.Structure(in); ok && v.Len() == 1 && v.Get("content").Str() == "role" {
 		in, o.RequestLabel = exactjson.Value{}, tape.Lossy // what the exporter leaves of a list of messages that it took for one
 		o.AddNote(tape.CodeContentAbsent, "request.messages", "the exporter lost the messages")

@@ -40,7 +40,7 @@ func classify(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-func read(s *dialect.Source, o *dialect.Observation) {
+func read(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	if o.Class == dialect.Noise {
 		o.NoiseReason = "construction of a graph"

@@ -43,7 +43,7 @@ func classifyLangWatch(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readLangWatch(s *dialect.Source, o *dialect.Observation) {
+func readLangWatch(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := a.Text("langwatch.span.type")
 	o.ConversationID = a.Text("langwatch.thread.id", "langwatch.thread_id", "gen_ai.conversation.id")

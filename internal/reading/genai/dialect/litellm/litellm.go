@@ -54,7 +54,7 @@ var liteLLMAsides = map[string]bool{
 	"embedding": true, "embeddings": true, "image_generation": true, "transcription": true, "speech": true, "moderation": true, "rerank": true,
 }
 
-func readLiteLLM(s *dialect.Source, o *dialect.Observation) {
+func readLiteLLM(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.UserID = a.Text("llm.user", "metadata.user_api_key_end_user_id")
 	switch o.Class {
@@ -108,7 +108,7 @@ func holdsAny(a decode.Attributes, names []string) bool {
 }
 
 // readRaw reads llm.<provider>.<member>, each member of the request and of the response as Python writes it.
-func readRaw(a decode.Attributes, o *dialect.Observation) {
+func readRaw(a decode.Attributes, o *dialect.Draft) {
 	var sent, came []exactjson.Member
 	for key := range a.All() {
 		provider, name, ok := strings.Cut(strings.TrimPrefix(key, "llm."), ".")

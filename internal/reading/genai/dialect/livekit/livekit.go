@@ -41,7 +41,7 @@ func classifyLiveKit(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readLiveKit(s *dialect.Source, o *dialect.Observation) {
+func readLiveKit(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("lk.session_id", "lk.job_id", "lk.room_name")
 	switch o.Class {

@@ -53,7 +53,7 @@ func event(s *dialect.Source, name string) (a decode.Attributes, ok bool) {
 	return decode.Attributes(pcommon.NewMap()), false
 }
 
-func read(s *dialect.Source, o *dialect.Observation) {
+func read(s *dialect.Source, o *dialect.Draft) {
 	switch o.Class {
 	case dialect.Agent:
 		o.Agent.Name = strings.TrimSuffix(s.Span.Name(), ".run")
@@ -90,7 +90,7 @@ func read(s *dialect.Source, o *dialect.Observation) {
 var toolName = regexp.MustCompile(`^ToolCall\(tool_name='([^'\\]+)', `)
 
 // readAnswer reads the answer, whose members are attributes of their own.
-func readAnswer(end decode.Attributes, o *dialect.Observation) {
+func readAnswer(end decode.Attributes, o *dialect.Draft) {
 	members := []exactjson.Member{{Name: "role", Value: end.JSON("response.message.role")}}
 	if blocks, ok := decode.Structure(end.JSON("response.message.blocks")); ok {
 		members = append(members, exactjson.Member{Name: "blocks", Value: blocks})

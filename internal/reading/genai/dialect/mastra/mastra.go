@@ -65,7 +65,7 @@ func classifyMastra(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readMastra(s *dialect.Source, o *dialect.Observation) {
+func readMastra(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := a.Text("mastra.span.type")
 	o.InvocationID = a.Text("mastra.metadata.runId", "mastra.runId", "runId")
@@ -169,7 +169,7 @@ func roundedInJS(v exactjson.Value) bool {
 	return false
 }
 
-func readMastraModel(a decode.Attributes, input, output exactjson.Value, o *dialect.Observation) {
+func readMastraModel(a decode.Attributes, input, output exactjson.Value, o *dialect.Draft) {
 	o.Operation = "chat"
 	o.Model, o.Provider = decode.ModelName(a.Text("gen_ai.request.model")), mastraProvider(a.Text("gen_ai.provider.name", "gen_ai.system"))
 	if params, ok := decode.Structure(a.JSON("llm.invocation_parameters")); ok {

@@ -58,7 +58,7 @@ func classifyMicrosoft(s *dialect.Source) (dialect.Class, bool) {
 	return semconv.Classify(s)
 }
 
-func readMicrosoft(s *dialect.Source, o *dialect.Observation) {
+func readMicrosoft(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch o.Class {
 	case dialect.Agent:
@@ -95,7 +95,7 @@ var SemanticKernel = &dialect.Dialect{
 	Switch:        "`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`",
 	Settings:      []dialect.Setting{{Name: "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE", Value: "true"}},
 	Classify:      semconv.Classify,
-	Read: func(s *dialect.Source, o *dialect.Observation) {
+	Read: func(s *dialect.Source, o *dialect.Draft) {
 		a := decode.Attributes(s.Span.Attributes())
 		if o.Class == dialect.Model {
 			if reasons := a.Texts("gen_ai.response.finish_reason"); len(reasons) == 1 && reasons[0] == "N/A" {
@@ -149,8 +149,8 @@ func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
 	return call.Role()
 }
 
-func readAutogen(s *dialect.Source, o *dialect.Observation) {
-	o.EndsWithTools = o.Class == dialect.Agent // a ToolCallSummaryMessage, unless reflect_on_tool_use is set
+func readAutogen(s *dialect.Source, o *dialect.Draft) {
+	o.Quirks.Add(dialect.EndsWithTools, o.Class == dialect.Agent) // a ToolCallSummaryMessage, unless reflect_on_tool_use is set
 	if o.Class == dialect.Structure && strings.HasPrefix(s.ScopeName, "autogen ") {
 		o.Relay = true
 		o.Posted = decode.PostedMessages(decode.Attributes(s.Span.Attributes()).JSON("message"))

@@ -60,7 +60,7 @@ func classifyMLflow(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-func readMLflow(s *dialect.Source, o *dialect.Observation) {
+func readMLflow(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := strings.ToUpper(mlflowValue(a, "mlflow.spanType").Str())
 	o.ConversationID = mlflowValue(a, "mlflow.trace.session", "session.id").Text()

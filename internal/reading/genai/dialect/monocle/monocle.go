@@ -71,7 +71,7 @@ func entity(a decode.Attributes, kind, member string) string {
 	return ""
 }
 
-func read(s *dialect.Source, o *dialect.Observation) {
+func read(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("scope.agentic.session")
 	var in, out exactjson.Value
@@ -129,7 +129,7 @@ func read(s *dialect.Source, o *dialect.Observation) {
 }
 
 // readFunction reads a function of the program as the decorator records it: {"args": [], "kwargs": {"x": 1}} went in, {"result": …} came out, in which numbers are texts.
-func readFunction(name string, o *dialect.Observation, in, out exactjson.Value) {
+func readFunction(name string, o *dialect.Draft, in, out exactjson.Value) {
 	in, _ = decode.Structure(in)
 	if in.Get("args").Kind() != exactjson.Array || in.Get("kwargs").Kind() != exactjson.Object {
 		return
@@ -144,7 +144,7 @@ func readFunction(name string, o *dialect.Observation, in, out exactjson.Value) 
 	o.Called = &dialect.Called{Name: name, In: in, Out: out, Texts: true}
 }
 
-func readModel(a decode.Attributes, o *dialect.Observation, in, out exactjson.Value, metadata decode.Attributes) {
+func readModel(a decode.Attributes, o *dialect.Draft, in, out exactjson.Value, metadata decode.Attributes) {
 	o.Operation = "chat"
 	o.Provider = decode.Provider(strings.TrimPrefix(entity(a, "inference.", "type"), "inference."))
 	o.Model = entity(a, "model.", "name")

@@ -60,15 +60,15 @@ func CallsModel(a decode.Attributes) bool {
 		a.Has("llm.request.type"))
 }
 
-func readOpenInference(s *dialect.Source, o *dialect.Observation) {
+func readOpenInference(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := strings.ToUpper(a.Text("openinference.span.kind"))
 	metadata, _ := decode.Structure(a.JSON("metadata"))
 	switch o.Class {
 	case dialect.Agent:
 		_, event := dialect.EventOf(s.Span)
-		o.WeakAgent = kind == "CHAIN" || event != "" // BeeAI: a step of the loop, the agent has a span of its own
-		o.HandsAll = s.ScopeName == agno             // it answers with all that its model said in the run; of a stream that is not recorded (0.1.22)
+		o.WeakAgent = kind == "CHAIN" || event != ""        // BeeAI: a step of the loop, the agent has a span of its own
+		o.Quirks.Add(dialect.HandsAll, s.ScopeName == agno) // it answers with all that its model said in the run; of a stream that is not recorded (0.1.22)
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
@@ -93,7 +93,7 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 
 // threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw: the SDK writes no error onto it, and the package that its status is well. The SDK writes what the model
 // answered, and the tokens that it took, onto every call that was answered.
-func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Observation) bool {
+func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Draft) bool {
 	return s.ScopeName == "openinference.instrumentation.openai_agents" && s.Span.Name() == "generation" && len(o.Request) > 0 && len(o.Response) == 0 && !a.Has("output.value") && o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil
 }
 
@@ -112,7 +112,7 @@ func dropEmptied(messages []decode.Message) {
 	}
 }
 
-func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exactjson.Value, o *dialect.Observation) {
+func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exactjson.Value, o *dialect.Draft) {
 	o.Agent.Name = a.Text("agent.name", "graph.node.id")
 	decode.FillString(&o.Agent.Name, metadata.Get("lc_agent_name").Str())
 	if o.Agent.Name == "" && s.Span.Name() != "Agent workflow" {
@@ -147,7 +147,7 @@ func openInferenceBlob(v exactjson.Value, role tape.Role) ([]decode.Message, []d
 }
 
 // ReadModel reads a model call by the content keys of the convention.
-func ReadModel(a decode.Attributes, o *dialect.Observation) {
+func ReadModel(a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
 	flat, _ := Messages(a.Unflatten("llm.input_messages."))
 	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)
@@ -534,7 +534,7 @@ func systemParts0(messages []decode.Message) int {
 }
 
 // readDSPyTool takes off what the method that runs a tool of DSPy adds: its own name, and the name of the parameter that holds all arguments.
-func readDSPyTool(o *dialect.Observation) {
+func readDSPyTool(o *dialect.Draft) {
 	for _, method := range []string{".__call__", ".acall"} {
 		if name, ok := strings.CutSuffix(o.Name, method); ok && name != "" {
 			o.Name = name
@@ -546,7 +546,7 @@ func readDSPyTool(o *dialect.Observation) {
 	}
 }
 
-func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Name = a.Text("tool.name")
 	decode.FillString(&o.Name, s.Span.Name())
 	o.CallID = decode.UsableID(a.Text("tool.id", "tool_call.id", "tool.call_id"))

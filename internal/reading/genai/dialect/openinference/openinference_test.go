@@ -42,7 +42,7 @@ func TestResultsThatWereFlattenedWithoutContentAreTakenFromTheRequest(t *testing
 		"llm.input_messages.1.message.role", "assistant", "llm.input_messages.1.message.tool_calls.0.tool_call.id", "call_1",
 		"llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f", "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments", `{"x":1}`,
 		"llm.input_messages.2.message.role", "user", "llm.input_messages.2.message.tool_call_id", "call_1")
-	o := &dialect.Observation{}
+	o := &dialect.Draft{}
 	openinference.ReadModel(flat, o)
 	last := o.Request[len(o.Request)-1].Parts[0]
 	if last.Result.Str() != "no" || !last.IsError || o.Model != "vendor.m-1:0" {
@@ -57,7 +57,7 @@ func TestFailuresAreTakenFromTheRequest(t *testing.T) {
 		"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
 		"llm.input_messages.1.message.role", "model", "llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f", "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments", `{}`,
 		"llm.input_messages.2.message.role", "tool", "llm.input_messages.2.message.name", "f", "llm.input_messages.2.message.content", `{"error": "no"}`)
-	o := &dialect.Observation{}
+	o := &dialect.Draft{}
 	openinference.ReadModel(flat, o)
 	if !o.Request[2].Parts[0].IsError {
 		t.Errorf("%v", genaitest.Messages(o.Request))
@@ -72,7 +72,7 @@ func TestFailuresOfOtherResultsAreNotTaken(t *testing.T) {
 		"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
 		"llm.input_messages.1.message.role", "tool", "llm.input_messages.1.message.tool_call_id", "call_1", "llm.input_messages.1.message.content", "yes",
 		"llm.input_messages.2.message.role", "tool", "llm.input_messages.2.message.tool_call_id", "call_2", "llm.input_messages.2.message.content", "no")
-	o := &dialect.Observation{}
+	o := &dialect.Draft{}
 	openinference.ReadModel(flat, o)
 	for _, m := range o.Request {
 		for _, p := range m.Parts {
@@ -95,7 +95,7 @@ func TestFlattenedCallsWithoutAnIDAreKept(t *testing.T) {
 			"output.value", payload,
 			"llm.output_messages.0.message.role", "model", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name", "crawl",
 			"llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments", `{"page":3}`)
-		o := &dialect.Observation{}
+		o := &dialect.Draft{}
 		openinference.ReadModel(flat, o)
 		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Name != "crawl" || o.Response[0].Parts[0].Args.JSON() != `{"page":3}` {
 			t.Errorf("%s: %v", payload, genaitest.Messages(o.Response))
@@ -129,7 +129,7 @@ func TestResultsAndInstructionsAreTakenFromTheRawRequest(t *testing.T) {
 			"llm.input_messages.1.message.role", "assistant", "llm.input_messages.1.message.tool_calls.0.tool_call.id", "c1", "llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f",
 			"llm.input_messages.1.message.tool_calls.1.tool_call.id", last, "llm.input_messages.1.message.tool_calls.1.tool_call.function.name", "f",
 			"llm.input_messages.2.message.role", "user", "llm.input_messages.2.message.tool_call_id", last, "llm.input_messages.2.message.content", "two")
-		o := &dialect.Observation{}
+		o := &dialect.Draft{}
 		openinference.ReadModel(flat, o)
 		if got := o.Request[len(o.Request)-1].Parts; len(got) != want || len(o.System) != 1 || o.System[0].Text != "Be brief." {
 			t.Errorf("%s: %v with instructions %v", last, genaitest.Messages(o.Request), o.System)
@@ -210,8 +210,8 @@ func TestToolsOfBeeAI(t *testing.T) {
 
 // The package for AutoGen before 0.1.3 writes calls and results as its own objects.
 func TestCallsAndResultsOfAutoGensClient(t *testing.T) {
-	flat := func(content, result, output string) *dialect.Observation {
-		o := &dialect.Observation{}
+	flat := func(content, result, output string) *dialect.Draft {
+		o := &dialect.Draft{}
 		openinference.ReadModel(genaitest.Flat(
 			"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
 			"llm.input_messages.1.message.role", "assistant", "llm.input_messages.1.message.content", content,
@@ -262,8 +262,8 @@ func TestAnswerOfAutoGenAsAnObjectIsItsContent(t *testing.T) {
 // agno answers with all that its model said in the run.
 func TestAgnoHandsOnAllThatItsModelSaid(t *testing.T) {
 	for scope, want := range map[string]bool{"openinference.instrumentation.agno": true, "openinference.instrumentation.langchain": false} {
-		if o := genai.Read(genaitest.Span(scope, "a.run", "openinference.span.kind", "AGENT", "input.value", "q")); o.HandsAll != want {
-			t.Errorf("%s: %v", scope, o.HandsAll)
+		if o := genai.Read(genaitest.Span(scope, "a.run", "openinference.span.kind", "AGENT", "input.value", "q")); o.Quirks.Has(dialect.HandsAll) != want {
+			t.Errorf("%s: %v", scope, !want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestResponseThatTheAgentsSDKMadeOfChunksNamesTheModel(t *testing.T) {
 
 // The Agents SDK for JavaScript makes a response of a stream of chunks, which holds nothing but the model that was asked.
 func TestResponseThatTheAgentsSDKMadeOfAStreamNamesTheModel(t *testing.T) {
-	read := func(id, choices string) *genai.Observation {
+	read := func(id, choices string) *genai.Report {
 		return genai.Read(genaitest.Span("@arizeai/openinference-instrumentation-openai-agents", "generation", "openinference.span.kind", "LLM",
 			"output.value", `[{"id":"`+id+`","model":"gpt-4o-mini","object":"chat.completion","choices":[`+choices+`],"usage":{}}]`))
 	}

@@ -23,7 +23,7 @@ func traceAIQuirks(scope string) (q dialect.Quirks) {
 }
 
 // labelFalsy labels the arguments and the result of a tool call that hold such an object.
-func labelFalsy(_ *dialect.Source, o *dialect.Observation) {
+func labelFalsy(_ *dialect.Source, o *dialect.Draft) {
 	if o.Class != dialect.Tool {
 		return
 	}

@@ -105,7 +105,7 @@ func isFunction(s *dialect.Source) bool {
 }
 
 // readFunction reads the arguments as Python wrote them, and what was returned.
-func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	out := a.JSON("gen_ai.output.messages", "gen_ai.completion")
 	switch o.Class {
 	case dialect.Agent:
@@ -147,14 +147,14 @@ func onlyText(a decode.Attributes) exactjson.Value {
 }
 
 // forgetDefaultModel drops the model that OpenLIT names for a call of LangChain of which it does not know the model.
-func forgetDefaultModel(s *dialect.Source, o *dialect.Observation) {
+func forgetDefaultModel(s *dialect.Source, o *dialect.Draft) {
 	const standsForNone = "gpt-3.5-turbo"
 	if o.Model == standsForNone && o.ResponseModel == "" && decode.Attributes(s.Span.Attributes()).Text("gen_ai.system") == "langchain" {
 		o.Model = ""
 	}
 }
 
-func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
+func readOpenLIT(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	if isFunction(s) {
 		readFunction(s, a, o)

@@ -264,7 +264,7 @@ func TestAnswerOfAnAgentIsReadUnderTheKeyOfAModels(t *testing.T) {
 
 // The outermost function that threw is the run, one within is a call.
 func TestOutermostFunctionThatThrewIsTheRun(t *testing.T) {
-	threw := func(scope string, parent byte) *dialect.Observation {
+	threw := func(scope string, parent byte) *dialect.Report {
 		s := genaitest.Span(scope, "answer")
 		s.Span.SetParentSpanID(pcommon.SpanID{parent})
 		s.Span.Status().SetCode(ptrace.StatusCodeError)

@@ -169,14 +169,12 @@ func isGraphNode(a decode.Attributes) bool {
 	return out.Get("messages").Kind() == exactjson.Array || out.Get("output").At(0).Get("lg_name").Str() != "" || strings.HasPrefix(class.At(class.Len()-1).Str(), "AIMessage")
 }
 
-func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
+func readOpenLLMetry(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "traceloop.association.properties.sessionId",
 		"traceloop.association.properties.conversation_id", "ioa_observe.association.properties.session_id", "ioa_observe.association.properties.thread_id")
 	o.UserID = a.Text("traceloop.association.properties.user_id", "traceloop.association.properties.userId", "ioa_observe.association.properties.user_id")
-	if isRespanResponse(a) {
-		o.Quirks |= dialect.EchoesModel
-	}
+	o.Quirks.Add(dialect.EchoesModel, isRespanResponse(a))
 	kind := entity(a, "span.kind").Str()
 	in, out := entity(a, "entity.input"), entity(a, "entity.output")
 	switch o.Class {
@@ -259,7 +257,7 @@ func outputsOf(v exactjson.Value) exactjson.Value {
 	return inner.First("outputs", "output")
 }
 
-func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Observation) {
+func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	// what the conventions' own attributes hold comes before the entity, which repeats it in a wrapper
 	args, result := a.JSON("gen_ai.tool.call.arguments"), a.JSON("gen_ai.tool.call.result")
 	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents") || s.ScopeName == "ai" // the AI SDK's, renamed
@@ -301,7 +299,7 @@ func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjs
 }
 
 // forgetCutModel drops the id of a model of Bedrock without its vendor. Bedrock knows no model by what is left.
-func forgetCutModel(_ *dialect.Source, o *dialect.Observation) {
+func forgetCutModel(_ *dialect.Source, o *dialect.Draft) {
 	if o.Class == dialect.Model && o.Model != "" && !strings.ContainsAny(o.Model, "./") {
 		o.AddNote(tape.CodeContentAbsent, "model", "the producer leaves the vendor, and the region if there was one, out of the id of the model: "+o.Model)
 		o.Model, o.ResponseModel = "", ""
@@ -309,7 +307,7 @@ func forgetCutModel(_ *dialect.Source, o *dialect.Observation) {
 }
 
 // dropNones takes each "None" off the end of an answer. It is the text of a part without one, such as a call.
-func dropNones(_ *dialect.Source, o *dialect.Observation) {
+func dropNones(_ *dialect.Source, o *dialect.Draft) {
 	if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Type != tape.PartText {
 		return
 	}
@@ -328,12 +326,12 @@ func dropNones(_ *dialect.Source, o *dialect.Observation) {
 }
 
 // dropEmptyArgs takes the empty arguments off the calls of an answer, whichever dialect read it.
-func dropEmptyArgs(_ *dialect.Source, o *dialect.Observation) {
+func dropEmptyArgs(_ *dialect.Source, o *dialect.Draft) {
 	o.Response = decode.CloneParts(o.Response)
 	decode.DropEmptyArgs(o.Response)
 }
 
-func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Operation = a.Text("llm.request.type")
 	if o.Operation == "completion" {
 		o.Operation = "text_completion"
@@ -386,7 +384,7 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Obs
 
 // readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every streamed call: it does not
 // gather their chunks. A streamed answer has no finish reason there.
-func readStreamedAnthropic(a decode.Attributes, o *dialect.Observation) {
+func readStreamedAnthropic(a decode.Attributes, o *dialect.Draft) {
 	answer := decode.OneTurn(semconv.Output(a))
 	if len(answer) != 1 || answer[0].FinishReason != "" || len(a.Texts("gen_ai.response.finish_reasons")) > 0 {
 		return

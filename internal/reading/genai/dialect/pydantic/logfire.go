@@ -138,7 +138,7 @@ func logfireFunction(a decode.Attributes) *dialect.Called {
 	return called
 }
 
-func readLogfire(s *dialect.Source, o *dialect.Observation) {
+func readLogfire(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	if o.Class == dialect.Noise {
 		for _, p := range logfireSpans {
@@ -197,7 +197,7 @@ func readLogfire(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
 	request, _ := decode.Structure(a.JSON("request_data"))
 	response, _ := decode.Structure(a.JSON("response_data"))
@@ -266,7 +266,7 @@ func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Observa
 	}
 }
 
-func logfireParams(request exactjson.Value, o *dialect.Observation) {
+func logfireParams(request exactjson.Value, o *dialect.Draft) {
 	for _, m := range request.Members() {
 		if name, ok := decode.ParamNames[m.Name]; ok {
 			o.AddParam(name, m.Value)
@@ -288,7 +288,7 @@ func unwrapLogfireCalls(messages []decode.Message) {
 	}
 }
 
-func readLogfireTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readLogfireTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	switch {
 	case strings.HasPrefix(s.Span.Name(), "Handoff"):
 		o.Handoff = true

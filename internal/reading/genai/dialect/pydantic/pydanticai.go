@@ -60,7 +60,7 @@ func classifyPydanticAI(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readPydanticAI(s *dialect.Source, o *dialect.Observation) {
+func readPydanticAI(s *dialect.Source, o *dialect.Draft) {
 	if !isPydanticAI(s) {
 		o.Class = dialect.Unclassified // nothing of its own here
 		return
@@ -88,7 +88,7 @@ func readPydanticAI(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readPydanticRun(a decode.Attributes, o *dialect.Observation) {
+func readPydanticRun(a decode.Attributes, o *dialect.Draft) {
 	o.Agent.Name = a.Text("gen_ai.agent.name", "agent_name")
 	o.Model = a.Text("model_name")
 	o.System = semconv.System(a, o)
@@ -119,7 +119,7 @@ func readPydanticRun(a decode.Attributes, o *dialect.Observation) {
 	}
 }
 
-func readPydanticModel(a decode.Attributes, o *dialect.Observation) {
+func readPydanticModel(a decode.Attributes, o *dialect.Draft) {
 	if all := eventMessages(a.JSON("events")); len(all) > 0 && !a.Has("gen_ai.input.messages") {
 		o.Request, o.Response = splitAnswer(all)
 	}
@@ -128,14 +128,15 @@ func readPydanticModel(a decode.Attributes, o *dialect.Observation) {
 		return
 	}
 	o.Tools = append(decode.ToolDefinitions(parameters.Get("function_tools")), decode.ToolDefinitions(parameters.Get("output_tools"))...)
-	for i, m := range parameters.Get("output_tools").Members() {
+	whole := parameters.Get("output_tools").Len() > 0
+	for _, m := range parameters.Get("output_tools").Members() {
 		if name := m.Value.Get("name").Str(); name != "" {
 			o.OutputTools = append(o.OutputTools, name)
 		}
-		// the member in which an answer is put that is no object; null: it is one
-		key := m.Value.Get("outer_typed_dict_key")
-		o.OutputWhole = key.Kind() == exactjson.Null && (i == 0 || o.OutputWhole)
+		// the member in which an answer is put that is no object; null: the answer is one
+		whole = whole && m.Value.Get("outer_typed_dict_key").Kind() == exactjson.Null
 	}
+	o.Quirks.Add(dialect.AnswersWhole, whole)
 	if mode := parameters.Get("output_mode"); mode.Kind() == exactjson.String && mode.Str() != "text" {
 		o.AddParam("output_mode", mode)
 	}

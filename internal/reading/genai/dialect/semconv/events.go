@@ -102,7 +102,7 @@ func eventFields(a decode.Attributes) exactjson.Value {
 const elided = "<elided>"
 
 // readEvents builds messages from events where the attributes gave none.
-func readEvents(events []Event, o *dialect.Observation, request, response *[]decode.Message) {
+func readEvents(events []Event, o *dialect.Draft, request, response *[]decode.Message) {
 	var asked, answered []decode.Message
 	var wholeInput, wholeOutput []decode.Message
 	earlier := earlierChoices(events)

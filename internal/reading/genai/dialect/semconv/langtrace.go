@@ -14,7 +14,7 @@ import (
 
 // readLangtrace reads what Langtrace's SDK for TypeScript writes in ways of its own. Of the AI SDK it wraps the functions that call the model and the tools until there is an
 // answer, so that one span stands for all of it: it holds the prompt without the instructions, and the last answer.
-func readLangtrace(a decode.Attributes, o *dialect.Observation) {
+func readLangtrace(a decode.Attributes, o *dialect.Draft) {
 	if len(o.Tools) == 0 {
 		o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.request.tools"))
 	}
@@ -28,7 +28,7 @@ func readLangtrace(a decode.Attributes, o *dialect.Observation) {
 	if a.Text("langtrace.service.type") != "framework" {
 		return
 	}
-	o.SystemApart = true
+	o.Quirks |= dialect.OmitsSystem
 	if len(o.Tools) > 0 {
 		o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the prompt and the last answer")
 	}

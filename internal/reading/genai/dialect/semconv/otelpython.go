@@ -27,17 +27,10 @@ var Python = &dialect.Dialect{
 	Read:     readOtelPython,
 }
 
-func scopeQuirks(scope string) (q dialect.Quirks) {
-	if strings.Contains(scope, "openai_agents") || strings.Contains(scope, "openai-agents") {
-		q = dialect.EchoesModel
-	}
-	return q
-}
-
 // forgetEchoedModel drops the model that was asked for where it is the model that answered. The Agents SDK tells its
 // tracers the response alone of a call of the Responses API. Its official package, and those of Traceloop, Coralogix
 // and Respan, write the model of the response as that of the request, and as that of the agent around the call.
-func forgetEchoedModel(_ *dialect.Source, o *dialect.Observation) {
+func forgetEchoedModel(_ *dialect.Source, o *dialect.Draft) {
 	if !decode.IsDated(o.Model) {
 		return
 	}
@@ -60,7 +53,7 @@ func classifyOtelPython(s *dialect.Source) (dialect.Class, bool) {
 	return Classify(s)
 }
 
-func readOtelPython(s *dialect.Source, o *dialect.Observation) {
+func readOtelPython(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch o.Class {
 	case dialect.Tool:

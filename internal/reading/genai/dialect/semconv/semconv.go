@@ -31,10 +31,20 @@ var Dialect = &dialect.Dialect{
 		Hooks:       []dialect.Hook{{Quirk: dialect.EchoesModel, Last: true, Run: forgetEchoedModel}},
 	},
 	Classify: Classify,
-	Read:     func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
+	Read:     func(s *dialect.Source, o *dialect.Draft) { Read(s, o, false) },
 }
 
-var systemApart = []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai"}
+// scopeQuirks names packages that follow the conventions. AG2 keeps its instructions apart from 1.0 on. The package of
+// OpenTelemetry for OpenAI in JavaScript knows the role system alone, where clients send a developer's message.
+func scopeQuirks(scope string) dialect.Quirks {
+	switch {
+	case scope == "opentelemetry.instrumentation.ag2", scope == "@opentelemetry/instrumentation-openai":
+		return dialect.OmitsSystem
+	case strings.Contains(scope, "openai_agents"), strings.Contains(scope, "openai-agents"):
+		return dialect.EchoesModel
+	}
+	return 0
+}
 
 // OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto classes.
 var OperationClasses = map[string]dialect.Class{
@@ -126,12 +136,11 @@ func hasMessages(a decode.Attributes) bool {
 	return a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")
 }
 
-// Read fills an observation from the attributes, the span events and the log records of the conventions. encoded says that every tool
+// Read fills a draft from the attributes, the span events and the log records of the conventions. encoded says that every tool
 // result is written JSON-encoded.
-func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
+func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name"), ID: a.Text("gen_ai.agent.id"), Version: a.Text("gen_ai.agent.version"), Description: a.Text("gen_ai.agent.description")}
-	o.SystemApart = slices.Contains(systemApart, s.ScopeName)
 	events := Events(s)
 	switch o.Class {
 	case dialect.Agent:
@@ -189,13 +198,13 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 }
 
 // System returns the system prompt, also one that lies at a reference.
-func System(a decode.Attributes, o *dialect.Observation) []decode.Part {
+func System(a decode.Attributes, o *dialect.Draft) []decode.Part {
 	if p, ok := dialect.External(a, "gen_ai.system_instructions", o); ok {
 		return []decode.Part{p}
 	}
 	recorded := a.JSON("gen_ai.system_instructions")
 	parts := decode.System(recorded)
-	o.SystemApart = o.SystemApart || len(parts) == 0 && !recorded.IsEmpty()
+	o.Quirks.Add(dialect.OmitsSystem, len(parts) == 0 && !recorded.IsEmpty())
 	return parts
 }
 
@@ -214,7 +223,7 @@ func Output(a decode.Attributes) []decode.Message {
 	return messages
 }
 
-func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
+func readSemconvModel(a decode.Attributes, o *dialect.Draft) {
 	o.Operation = a.Text("gen_ai.operation.name")
 	o.Model = decode.ModelName(a.Text("gen_ai.request.model"))
 	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system"))
@@ -306,7 +315,7 @@ func bareOutput(v exactjson.Value) []decode.Message {
 }
 
 // LabelledMessages reads a message list, also one whose messages stand under keys of their own; one that was cut or stands elsewhere is labelled.
-func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialect.Observation) ([]decode.Message, tape.Label) {
+func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialect.Draft) ([]decode.Message, tape.Label) {
 	v := a.JSON(key)
 	if v.IsAbsent() {
 		if p, ok := dialect.External(a, key, o); ok {
@@ -376,7 +385,7 @@ func ofTool(a decode.Attributes, key string, words ...string) exactjson.Value {
 	return a.JSON(keys...)
 }
 
-func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *dialect.Observation, encoded bool) {
+func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *dialect.Draft, encoded bool) {
 	o.Name = a.Text("gen_ai.tool.name", "tool.name", "mcp.tool.name")
 	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tools/call ", "running tool: ", "running tool "))
 	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
@@ -438,7 +447,7 @@ var googleProviders = []string{"gcp.gen_ai", "gcp.gemini", "gcp.vertex_ai", "gem
 
 // givesFunctions reports a call of Gemini whose tools are nothing but names: functions of the program, which Google's client calls by itself before it asks again. A request or an
 // answer with calls is of a program that does so.
-func givesFunctions(a decode.Attributes, o *dialect.Observation) bool {
+func givesFunctions(a decode.Attributes, o *dialect.Draft) bool {
 	defined, _ := decode.Structure(a.JSON("gen_ai.tool.definitions"))
 	if defined.Kind() != exactjson.Array || defined.Len() == 0 || !slices.Contains(googleProviders, o.Provider) {
 		return false

@@ -21,12 +21,12 @@ import (
 
 func TestListThatIsWholeButNotJSONIsNotSaidToBeCut(t *testing.T) {
 	a := genaitest.Flat("gen_ai.input.messages", `[{'role': 'user', 'content': 'hi'}]`)
-	messages, label := semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, &dialect.Observation{})
+	messages, label := semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, &dialect.Draft{})
 	if label == tape.Truncated && len(messages) == 0 {
 		t.Error("a list in Python's spelling is lost as cut")
 	}
 	a = genaitest.Flat("gen_ai.input.messages", `[urgent] please answer`)
-	messages, label = semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, &dialect.Observation{})
+	messages, label = semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, &dialect.Draft{})
 	if label == tape.Truncated && len(messages) == 0 {
 		t.Error("a plain text that starts with a bracket is lost as cut")
 	}
@@ -46,8 +46,8 @@ func TestMessagesUnderKeysOfTheirOwnAreRead(t *testing.T) {
 func TestInstructionsThatAreAnObjectTagAreNone(t *testing.T) {
 	for text, told := range map[string]bool{"[object Object]": false, "Be brief.": true, "[object Object] is what JavaScript writes.": true} {
 		o := genai.Read(genaitest.Span("vendor", "chat m1", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.system_instructions", `[{"type":"text","content":"`+text+`"}]`))
-		if len(o.System) > 0 != told || o.SystemApart == told {
-			t.Errorf("%s: %+v, left out: %t", text, o.System, o.SystemApart)
+		if len(o.System) > 0 != told || o.Quirks.Has(dialect.OmitsSystem) == told {
+			t.Errorf("%s: %+v, left out: %t", text, o.System, o.Quirks.Has(dialect.OmitsSystem))
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestAChoiceThatWasAnsweredIsAnEarlierTurn(t *testing.T) {
 
 // any-agent writes what came out beside its type: calls as a list, any other value is what the model said or the tool returned.
 func TestOutputBesideItsType(t *testing.T) {
-	model := func(output string) *dialect.Observation {
+	model := func(output string) *dialect.Report {
 		return genai.Read(genaitest.Span("any_agent", "call_llm m1", "gen_ai.operation.name", "call_llm", "gen_ai.request.model", "m1", "gen_ai.output", output, "gen_ai.output.type", "json"))
 	}
 	if o := model(`[{"tool.name":"look","tool.args":"{\"x\":1}"},{"tool.name":"look","tool.args":{}}]`); len(o.Response) != 1 || len(o.Response[0].Parts) != 2 || o.Response[0].Parts[0].Name != "look" || o.Response[0].Parts[0].Args.JSON() != `{"x":1}` {
@@ -275,7 +275,7 @@ func TestOutputBesideItsType(t *testing.T) {
 
 // What was not to be captured is none of what was said.
 func TestElidedContentIsMasked(t *testing.T) {
-	read := func(content string) *dialect.Observation {
+	read := func(content string) *dialect.Report {
 		s := genaitest.Span("opentelemetry.instrumentation.google_genai", "generate_content m", "gen_ai.operation.name", "generate_content", "gen_ai.request.model", "m")
 		for _, name := range []string{"gen_ai.user.message", "gen_ai.choice"} {
 			e := s.Span.Events().AppendEmpty()
@@ -321,7 +321,7 @@ func TestEventForEachMessageOfAList(t *testing.T) {
 
 // What AWS's instrumentation of the Agents SDK writes as the arguments of a call that hands over is who does so to whom.
 func TestArgumentsThatTellWhoHandsOver(t *testing.T) {
-	tool := func(args string) *dialect.Observation {
+	tool := func(args string) *dialect.Report {
 		return genai.Read(genaitest.Span("amazon.opentelemetry.distro.instrumentation.openai_agents", "execute_tool desk", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "desk", "gen_ai.tool.call.id", "c1", "gen_ai.tool.call.arguments", args))
 	}
 	if o := tool(`{"from_agent":"shop","to_agent":"desk"}`); !o.Handoff || o.Args.Present() || o.Name != "desk" || o.CallID != "c1" {

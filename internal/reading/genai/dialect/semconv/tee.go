@@ -16,5 +16,5 @@ var Tee = &dialect.Dialect{
 	Switch:   "`tapedeck record --tee`: requests and answers are read as they pass, and the calls of tools in them",
 	Flags:    "--tee",
 	Classify: Classify,
-	Read:     func(*dialect.Source, *dialect.Observation) {}, // the row of the conventions reads it
+	Read:     func(*dialect.Source, *dialect.Draft) {}, // the row of the conventions reads it
 }

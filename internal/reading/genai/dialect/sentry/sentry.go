@@ -29,7 +29,7 @@ var Dialect = &dialect.Dialect{
 
 const sentryOriginalLength = "sentry.sdk_meta.gen_ai.input.messages.original_length"
 
-func readSentry(s *dialect.Source, o *dialect.Observation) {
+func readSentry(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	if o.Class != dialect.Model && o.Class != dialect.Agent {
 		return

@@ -88,12 +88,12 @@ func classifySpringAI(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readSpringAI(s *dialect.Source, o *dialect.Observation) {
+func readSpringAI(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("spring.ai.chat.client.conversation.id")
 	switch o.Class {
 	case dialect.Agent:
-		o.HandsAll = a.Text("spring.ai.chat.client.stream") == "true"
+		o.Quirks.Add(dialect.HandsAll, a.Text("spring.ai.chat.client.stream") == "true")
 		o.WeakAgent = !a.Has("spring.ai.alibaba.graph.name")
 		if text := a.Text("spring.ai.chat.client.user.text"); text != "" {
 			o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(text)}}}
@@ -135,7 +135,7 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	prompt, answer := a.Text("gen_ai.prompt"), a.Text("gen_ai.completion")
 	for _, e := range s.Span.Events().All() {
 		x := decode.Attributes(e.Attributes())

@@ -43,7 +43,7 @@ func classifyStrands(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false // event loop cycles repeat what chat and tool spans say
 }
 
-func readStrands(s *dialect.Source, o *dialect.Observation) {
+func readStrands(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	var asked, answered, wholeInput, wholeOutput []decode.Message
 	var args, result decode.Content
@@ -170,7 +170,7 @@ func strandsResults(messages []decode.Message) {
 }
 
 // strandsToolMessages reads the messages of a tool span: role tool, with a call in the input and a result in the output.
-func strandsToolMessages(v exactjson.Value, args, result *decode.Content, o *dialect.Observation) {
+func strandsToolMessages(v exactjson.Value, args, result *decode.Content, o *dialect.Draft) {
 	messages, _ := decode.Structure(v)
 	for _, m := range messages.Members() {
 		for _, p := range decode.Parts(m.Value.Get("parts")) {

@@ -41,7 +41,7 @@ func classifyTRPCAgent(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readTRPCAgent(s *dialect.Source, o *dialect.Observation) {
+func readTRPCAgent(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.InvocationID = a.Text("trpc.go.agent.invocation_id")
 	o.UserID = a.Text("trpc.go.agent.runner.user_id")

@@ -42,7 +42,7 @@ func classifyTruLens(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-func readTruLens(s *dialect.Source, o *dialect.Observation) {
+func readTruLens(s *dialect.Source, o *dialect.Draft) {
 	const prefix = "ai.observability."
 	a := decode.Attributes(s.Span.Attributes())
 	kind := a.Text(prefix + "span_type")

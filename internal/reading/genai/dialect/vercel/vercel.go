@@ -56,12 +56,10 @@ func classifyVercel(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-func readVercel(s *dialect.Source, o *dialect.Observation) {
+func readVercel(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	decode.FillString(&o.ConversationID, a.Text("ai.settings.context.sessionId", "ai.settings.context.session_id"))
-	if lentStatus(s, a) {
-		o.Quirks |= dialect.LendsStatus
-	}
+	o.Quirks.Add(dialect.LendsStatus, lentStatus(s, a))
 	switch o.Class {
 	case dialect.Agent:
 		o.Agent.Name = a.Text("ai.telemetry.functionId", "resource.name")
@@ -112,7 +110,7 @@ func lentStatus(s *dialect.Source, a decode.Attributes) bool {
 	return reason != "" && reason != "error" || a.Text("ai.toolCall.result") != ""
 }
 
-func readVercelModel(a decode.Attributes, o *dialect.Observation) {
+func readVercelModel(a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
 	o.Streaming = strings.HasSuffix(a.Text("ai.operationId"), ".doStream")
 	o.Model = a.Text("ai.model.id")
@@ -190,5 +188,5 @@ var GenAI = &dialect.Dialect{
 	Encoded:  true,
 	Switch:   "`recordInputs` and `recordOutputs` of the telemetry integration",
 	Classify: semconv.Classify,
-	Read:     func(s *dialect.Source, o *dialect.Observation) { semconv.Read(s, o, true) },
+	Read:     func(s *dialect.Source, o *dialect.Draft) { semconv.Read(s, o, true) },
 }

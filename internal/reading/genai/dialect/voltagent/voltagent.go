@@ -75,7 +75,7 @@ func written(a decode.Attributes) exactjson.Value {
 	return exactjson.Value{}
 }
 
-func readVoltAgent(s *dialect.Source, o *dialect.Observation) {
+func readVoltAgent(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("voltagent.conversation_id", "conversation.id")
 	o.InvocationID = a.Text("voltagent.operation_id", "operation.id")
@@ -129,7 +129,7 @@ func readVoltAgent(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readVoltAgentModel(a decode.Attributes, o *dialect.Observation) {
+func readVoltAgentModel(a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
 	o.Model = a.Text("llm.model", "ai.model.name")
 	o.Provider = decode.Provider(a.Text("llm.provider", "ai.model.provider"))

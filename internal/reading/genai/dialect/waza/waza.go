@@ -40,7 +40,7 @@ var classes = map[string]dialect.Class{
 	"waza.eval": dialect.Entry, "waza.task": dialect.Entry, "waza.turn": dialect.Model, modelCall: dialect.Model, "waza.tool_call": dialect.Tool,
 }
 
-func read(s *dialect.Source, o *dialect.Observation) {
+func read(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.TaskID = a.Text("waza.task.id")
 	o.ConversationID = a.Text("waza.session.id")
@@ -54,7 +54,7 @@ func read(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-func readModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+func readModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
 	o.Provider = decode.Provider(a.Text("gen_ai.system"))
 	o.Model = a.Text("gen_ai.request.model")
@@ -91,7 +91,7 @@ func message(role tape.Role, text string) []decode.Message {
 	return []decode.Message{{Role: role, Parts: []decode.Part{decode.TextPart(text)}}}
 }
 
-func readTool(a decode.Attributes, o *dialect.Observation) {
+func readTool(a decode.Attributes, o *dialect.Draft) {
 	o.Name = a.Text("gen_ai.tool.name")
 	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id"))
 	o.ToolKind = tape.ToolFunction

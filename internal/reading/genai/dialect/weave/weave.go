@@ -23,7 +23,7 @@ var Dialect = &dialect.Dialect{
 	Root:     "the outermost `invoke_agent`",
 	Switch:   "on by default",
 	Classify: func(s *dialect.Source) (dialect.Class, bool) { return semconv.Classify(weaveSource(s)) },
-	Read: func(s *dialect.Source, o *dialect.Observation) {
+	Read: func(s *dialect.Source, o *dialect.Draft) {
 		a := decode.Attributes(s.Span.Attributes())
 		o.ConversationID = a.Text("wandb.thread_id")
 		if o.Class != dialect.Noise {

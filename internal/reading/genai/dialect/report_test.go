@@ -21,8 +21,9 @@ func TestAnAnswerThatSaysNothingYieldsToOneThatDoes(t *testing.T) {
 		"the other one has none":  {empty, nil, empty},
 		"both say something":      {full, []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart("no")}}}, full},
 	} {
-		o := &dialect.Observation{Response: c.outer}
-		o.Fill(&dialect.Observation{Response: c.inner})
+		var o, other dialect.Draft
+		o.Response, other.Response = c.outer, c.inner
+		o.Fill(&other)
 		if len(o.Response) != len(c.want) || len(o.Response[0].Parts) != len(c.want[0].Parts) || len(c.want[0].Parts) > 0 && o.Response[0].Parts[0].Text != c.want[0].Parts[0].Text {
 			t.Errorf("%s: %+v", name, o.Response)
 		}
@@ -30,7 +31,7 @@ func TestAnAnswerThatSaysNothingYieldsToOneThatDoes(t *testing.T) {
 }
 
 func TestParameterThatWasNotGivenIsNone(t *testing.T) {
-	var o dialect.Observation
+	var o dialect.Draft
 	o.AddParam("temperature", exactjson.StringValue("<openai.Omit object at 0x7f6e1eb9a930>"))
 	o.AddParam("top_p", exactjson.StringValue("<1>"))
 	if len(o.Params) != 1 || o.Params[0].Name != "top_p" {
@@ -45,7 +46,7 @@ func TestTextThatIsJSONIsTheAnswerOfAFunctionThatReturnedIt(t *testing.T) {
 		`{"job": "12"}`:       "",
 		`"{\"messages\":[{\"role\":\"assistant\",\"content\":\"hi\"}]}"`: "hi",
 	} {
-		o := &dialect.Observation{}
+		o := &dialect.Draft{}
 		dialect.ReadWholeAgent(o, exactjson.Value{}, exactjson.StringValue(out))
 		got := ""
 		if len(o.Output) > 0 {
@@ -71,7 +72,7 @@ func TestArgumentsBesideTheNameOfTheirToolComeOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &dialect.Observation{Name: "look", CallID: "c1", Args: decode.Content{Value: value}}
+		o := &dialect.Draft{ToolCall: dialect.ToolCall{Name: "look", CallID: "c1", Args: decode.Content{Value: value}}}
 		if want == "" {
 			want = recorded
 		}
@@ -82,8 +83,8 @@ func TestArgumentsBesideTheNameOfTheirToolComeOut(t *testing.T) {
 }
 
 func TestConversationByPositionAndSettingsByName(t *testing.T) {
-	read := func(in string) *dialect.Observation {
-		o := &dialect.Observation{Class: dialect.Model}
+	read := func(in string) *dialect.Draft {
+		o := &dialect.Draft{Base: dialect.Base{Class: dialect.Model}}
 		dialect.ReadWholeModel(o, exactjson.StringValue(in), exactjson.Value{})
 		return o
 	}
