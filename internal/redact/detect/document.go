@@ -86,8 +86,8 @@ func (p *Walk) leave(to enclosing) {
 	p.path, p.pieces, p.told = p.path[:to.path], p.pieces[:to.pieces], p.told[:to.told]
 }
 
-// document returns the edits of a valid JSON text, or of several, one behind the other. Elements that are known are
-// not read.
+// document returns the edits of a valid JSON text, or of several, one behind the other. Elements that are
+// known are not read.
 func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	r, tokens, at := jsonscan.New(s, 0), of.tokens, 0 // at is how far the text has been read
 	around := p.enter(k)
@@ -263,7 +263,8 @@ func (p *Walk) knownRaw(top *frame, depth int, raw string, t jsonscan.Token) boo
 	return true
 }
 
-// valueBefore keeps a value whose name may stand behind it, or looks at the one that the current string names.
+// valueBefore keeps a value whose name may stand behind it, or looks at the one that the current string
+// names.
 func (p *Walk) valueBefore(top *frame, edits []edit, s string, t jsonscan.Token) []edit {
 	if p.unnamed(top) {
 		top.unnamed = t
@@ -374,8 +375,8 @@ func (p *Walk) unnamed(top *frame) bool {
 	return isValueName(name) || isTypedName(name)
 }
 
-// nameOf returns what is known about a string from its name or from the string before it, and notes what this one
-// says about the next.
+// nameOf returns what is known about a string from its name or from the string before it, and notes what
+// this one says about the next.
 func (p *Walk) nameOf(top *frame, text string) *Name {
 	if top.object {
 		return p.nameOfMember(top, text)

@@ -29,8 +29,8 @@ var nationalForms = [...]struct {
 	{shape: "3*3*4", words: []string{"nhs"}, valid: nhs},
 }
 
-// national looks for identity numbers that consist of digits. Those whose form others share need a word beside
-// them. followed: a word goes on behind the digits.
+// national looks for identity numbers that consist of digits. Those whose form others share need a word
+// beside them. followed: a word goes on behind the digits.
 func (f *finder) national(groups []group, total int, followed bool) bool {
 	s := f.s
 	start, end := groups[0].start, groups[len(groups)-1].end

@@ -127,8 +127,8 @@ func pemLine(v string) bool {
 	return len(v) == 64 || randomish(v)
 }
 
-// keep keeps a string of a list that can be a line of a key whose end comes. A text that is no such line ends the
-// list of them. lone: no begin of a key stands before it.
+// keep keeps a string of a list that can be a line of a key whose end comes. A text that is no such line
+// ends the list of them. lone: no begin of a key stands before it.
 func (l *pemList) keep(text string, t jsonscan.Token, lone bool) {
 	switch {
 	case lone && len(text) >= 24 && pemLine(text):

@@ -320,8 +320,8 @@ func join(pieces []*streamPiece, of flow, total int) joinedPieces {
 	return joinedPieces{pieces, of, b.String(), ends, map[int][]edit{}}
 }
 
-// searchJoined searches the text of pieces between its tokens, cuts what is found out of the pieces, and returns how
-// much was found.
+// searchJoined searches the text of pieces between its tokens, cuts what is found out of the pieces, and
+// returns how much was found.
 func (p *Walk) searchJoined(w *joinedPieces, k *Name) (hits int) {
 	decoded, sure := 0, p.sure
 	if w.flow == flowList { // no guess may stand in the way of a known form

@@ -62,9 +62,9 @@ func symbolWords(v string) (letters, inWords, capitals int, ok bool) {
 	return letters, inWords, capitals, true
 }
 
-// reference says whether a value behind the name of a secret is the name of what holds it, or of its type, because it
-// names the same: api_key=google_api_key, auth_credential: AuthCredential. People put the word for a password into
-// passwords, so behind one it has to be a member: request.Password.
+// reference says whether a value behind the name of a secret is the name of what holds it, or of its type,
+// because it names the same: api_key=google_api_key, auth_credential: AuthCredential. People put the word for
+// a password into passwords, so behind one it has to be a member: request.Password.
 //
 // operator: it stands behind an operator that joins what is true or equal: adminKey || workloadIdentity.
 func (a *assigned) reference(k *Name, name, v string, operator bool) bool {
@@ -87,7 +87,8 @@ func (a *assigned) reference(k *Name, name, v string, operator bool) bool {
 	if _, _, _, ok := symbolWords(v); a.quoted || !ok {
 		return false
 	}
-	if object, _, ok := strings.Cut(name, "."); ok && strings.HasPrefix(v, object+".") { // exports.secrets = exports.calls = null
+	// exports.secrets = exports.calls = null
+	if object, _, ok := strings.Cut(name, "."); ok && strings.HasPrefix(v, object+".") {
 		return true
 	}
 	if (!k.secret || operator || open > 0) && symbol(v) {

@@ -62,8 +62,8 @@ type Walk struct {
 	// pieces are strings of the open arrays that may be pieces of streams.
 	pieces []streamPiece
 	sequence
-	// records: the outermost text was rendered from evidence. told is what tells the open objects apart, apartness
-	// what tells the pieces.
+	// records: the outermost text was rendered from evidence. told is what tells the open objects apart,
+	// apartness what tells the pieces.
 	records   bool
 	told      []tellsApart
 	apartness []apartNode
@@ -104,8 +104,8 @@ type sequence struct {
 	// lines: the outermost is a sequence of documents. delta: something around it is called a delta.
 	lines, delta bool
 	salt         string // what tells it from other sequences
-	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of values of
-	// their own.
+	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of
+	// values of their own.
 	sent, several bool
 }
 
