@@ -62,7 +62,7 @@ func usesClient(outer, inner *ledger.Call) bool {
 	}
 	n, client := outer.Nodes[0], inner.Nodes[0]
 	a, b := outer.Obs, inner.Obs
-	return (spantree.SiblingsOf(n) == spantree.SiblingsOf(client) || spantree.IsAbove(client.Up, n)) && n.Source.ScopeName != client.Source.ScopeName &&
+	return (spantree.SiblingsOf(n) == spantree.SiblingsOf(client) || spantree.CloseBelow(n, client.Up)) && n.Source.ScopeName != client.Source.ScopeName &&
 		(a.ResponseID == "" || b.ResponseID == "") && spantree.SameModel(a, b) && (sameTokens(a.Usage, b.Usage) || lostTokens(outer)) && ledger.Overlap(outer, inner)
 }
 

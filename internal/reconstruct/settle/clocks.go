@@ -105,7 +105,7 @@ func nearest(k *ledger.Call, at map[*spantree.Node]ledger.Reporter) *spantree.No
 
 // ranWithin reports a tool whose span lies below one of a model call, which may have asked for it before it was over.
 func ranWithin(m, tool *ledger.Call) bool {
-	return slices.ContainsFunc(m.Nodes, func(n *spantree.Node) bool { return spantree.IsAbove(n, tool.Nodes[0]) })
+	return slices.ContainsFunc(m.Nodes, func(n *spantree.Node) bool { return spantree.CloseBelow(tool.Nodes[0], n) })
 }
 
 // AskingByID are the model calls whose recorded answers ask for the call of an id, nil where several ask for it.

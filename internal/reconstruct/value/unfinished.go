@@ -98,7 +98,7 @@ func returnedAround(o *outputFacts) bool {
 		return false
 	}
 	n := o.Fragment.FunctionAround()
-	return n != nil && fragment.QuestionTo(n) != "" && !spantree.FailedSpan(n) && n.End > n.Start
+	return n != nil && fragment.QuestionTo(n) != "" && !n.Failed() && n.End > n.Start
 }
 
 func noModelCall(o *outputFacts) bool { return o.last == nil }
