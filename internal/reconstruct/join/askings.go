@@ -148,10 +148,7 @@ func (c *askings) handed(n *spantree.Node) (name string, args genai.Content, id 
 
 // surest leaves of calls those that responses asked for, if there are any.
 func surest(all []*asking) []*asking {
-	if some := slices.DeleteFunc(slices.Clone(all), func(a *asking) bool { return !a.response }); len(some) > 0 {
-		return some
-	}
-	return all
+	return prefer(all, func(a *asking) bool { return a.response })
 }
 
 // open lists the calls of the same name and arguments that were asked for and that no span executed. A record that is no

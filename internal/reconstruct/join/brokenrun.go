@@ -48,7 +48,7 @@ func (s *stitcher) byBrokenRun() {
 		fit := slices.DeleteFunc(slices.Clone(broken[asked{run[0].service, question}]), func(span *part) bool {
 			return slices.ContainsFunc(run, func(f *part) bool { return sameTrace(span, f) || !span.spans(f) })
 		})
-		if span := chat.Only(fit); span != nil {
+		if span := s.sole(run[0], fit...); span != nil {
 			claims = append(claims, claim[*part]{run[0], span, span})
 		}
 	}

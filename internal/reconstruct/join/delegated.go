@@ -72,10 +72,10 @@ func (s *stitcher) byDelegation() {
 func (s *stitcher) giveToAgent(f *part, task string, list []handing, unique bool) {
 	var runs []*part
 	var by []*spantree.Node
-	start, end := f.interval()
+	time := f.time()
 	for _, h := range list {
 		switch {
-		case h.start > start+spantree.Rounding || end > h.end+spantree.Rounding || !isHanded(h.args, task) || !s.sameService(h.f, f):
+		case h.start > time.start+spantree.Rounding || time.end > h.end+spantree.Rounding || !isHanded(h.args, task) || !s.sameService(h.f, f):
 		case h.n == nil && !unique:
 		case h.f != f && !sameTrace(h.f, f):
 			runs = append(runs, h.f)
@@ -193,7 +193,7 @@ func cameTo(f *part) (answer string) {
 	return cmp.Or(strings.TrimSpace(answer), failed)
 }
 
-// LastAnswer is the text of the call of a model that ended last, "" where that asked for tools.
+// lastAnswer is the text of the call of a model that ended last, "" where that asked for tools.
 func lastAnswer(f *part) string {
 	if len(f.turns) == 0 {
 		return ""

@@ -4,7 +4,6 @@
 package join
 
 import (
-	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
@@ -40,7 +39,7 @@ func (s *stitcher) byFailure() {
 	}
 	for _, t := range alone {
 		k := reporterKey{t.service, t.n.Scope.Name}
-		if of := waitsFor(t, last[k]); of != nil && failures[k] == 1 && s.oneConversation(of.f, of.n, t.f, t.n) {
+		if of := s.waitsFor(t, last[k]); of != nil && failures[k] == 1 && s.oneConversation(of.f, of.n, t.f, t.n) {
 			s.propose(t.f, fragment.ByContent, of.f)
 		}
 	}
@@ -54,14 +53,14 @@ func (s *stitcher) failedAlone(t *turn) bool {
 
 // waitsFor is the last call of the only run that asked for tools and may have gone on with a failed call, nil where another
 // run was asked something between the two.
-func waitsFor(t *turn, last map[*part]*turn) *turn {
+func (s *stitcher) waitsFor(t *turn, last map[*part]*turn) *turn {
 	var open []*turn
 	for _, a := range last {
 		if spantree.AsksTools(a.n) && !a.n.Failed() && a.f.Root == nil {
 			open = append(open, a)
 		}
 	}
-	of := chat.Only(open)
+	of := s.onlyTurn(t.f, open)
 	if of == nil || of.n.Obs.Model != t.n.Obs.Model || of.n.End > t.n.Start || t.n.Start-of.n.End > maxFailureGap {
 		return nil
 	}

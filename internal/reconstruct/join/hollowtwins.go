@@ -46,7 +46,7 @@ func (s *stitcher) byHollowTwin() {
 	}
 	var claims []claim[*turn]
 	for _, t := range hollow {
-		if of := chat.Only(h.reportedBy(t)); of != nil {
+		if of := s.onlyTurn(t.f, h.reportedBy(t)); of != nil {
 			claims = append(claims, claim[*turn]{t.f, of.f, of})
 		}
 	}

@@ -38,10 +38,10 @@ func (s *stitcher) byRepeat() {
 		waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool {
 			return s.find(o.f) == s.find(t.f) || o.n.End+maxToolTime < t.n.Start
 		})
-		before := chat.Only(slices.DeleteFunc(slices.Clone(waiting[k]), func(o *turn) bool {
+		fit := slices.DeleteFunc(slices.Clone(waiting[k]), func(o *turn) bool {
 			return !t.retries() && !(o.unsaid() && o.sent[0].ID == first.ID && o.sent[len(o.sent)-1].ID == last.ID)
-		}))
-		if before != nil && before.n.End <= t.n.Start+spantree.ClockSlack && s.otherTrace(before.f, t.f) && s.oneConversation(before.f, before.n, t.f, t.n) {
+		})
+		if before := s.onlyTurn(t.f, fit); before != nil && before.n.End <= t.n.Start+spantree.ClockSlack && s.otherTrace(before.f, t.f) && s.oneConversation(before.f, before.n, t.f, t.n) {
 			s.propose(t.f, fragment.ByConversation, before.f)
 			waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool { return o == before })
 		}
@@ -62,7 +62,7 @@ func (t *turn) retries() bool {
 	return len(t.sent) > 0 && WithoutTail(t.sent[len(t.sent)-1]) != t.sent[len(t.sent)-1].ID
 }
 
-// AsksForTools reports an answer with a call of a tool that runs.
+// asksForTools reports an answer with a call of a tool that runs.
 func (t *turn) asksForTools() bool {
 	return slices.ContainsFunc(t.n.Asks(), func(p *genai.Part) bool { return !slices.Contains(t.n.Obs.OutputTools, p.Name) })
 }

@@ -32,11 +32,11 @@ func (s *stitcher) byNamedModel() {
 // contentless is the only span of a part where that is a model call alone in its trace which tells no more than the model that
 // was asked.
 func (s *stitcher) contentless(f *part) *spantree.Node {
-	n := f.Heads[0]
-	if f.Root != nil || s.joined(f) || len(f.Heads) != 1 || !f.onlyModelCall() || f.turns[0].n != n || n.Spans == 0 || !n.Parent.IsEmpty() {
+	n := f.alone()
+	if n == nil || n.Spans == 0 || !f.onlyModelCall() || f.turns[0].n != n || session(n.Obs) != "" || s.joined(f) {
 		return nil
 	}
-	if n.Obs.Model == "" || len(f.turns[0].sent)+len(n.Obs.Response) > 0 || n.Reports != nil || session(n.Obs) != "" {
+	if n.Obs.Model == "" || len(f.turns[0].sent)+len(n.Obs.Response) > 0 || n.Reports != nil {
 		return nil
 	}
 	return n

@@ -24,16 +24,11 @@ func (s *stitcher) byOffers() {
 		n *spantree.Node
 	}
 	var lone []*part
+	offers := map[offer][]loop{}
 	for _, f := range s.all {
 		if f.above == nil && isLoneTool(f) {
 			lone = append(lone, f)
 		}
-	}
-	if len(lone) == 0 {
-		return
-	}
-	offers := map[offer][]loop{}
-	for _, f := range s.all {
 		for _, m := range f.models {
 			if len(m.Kids) == 0 {
 				continue
@@ -62,6 +57,6 @@ func (s *stitcher) byOffers() {
 
 // isLoneTool reports the span of a tool that is all of its trace, with whatever ran below it: an agent that is a tool of the run.
 func isLoneTool(f *part) bool {
-	n := f.Heads[0]
-	return f.Root == nil && len(f.Heads) == 1 && len(f.Parts) == 0 && n.Obs.Class == genai.Tool && n.Obs.Name != "" && n.Up == nil && n.Parent.IsEmpty()
+	n := f.alone()
+	return n != nil && n.Up == nil && n.Obs.Class == genai.Tool && n.Obs.Name != "" && len(f.Parts) == 0
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
@@ -21,9 +22,9 @@ type stitcher struct {
 
 	calls *askings           // see asked
 	ends  map[string][]*turn // by trace, see ended
-	lost  map[string][]*turn // by the text of their answer, see handedTo
+	lost  map[string][]*turn // by the text of their answer, see handedOn
 
-	hearings map[string][]hearing // see told
+	hearings map[string][]hearing // see heard
 }
 
 // Why a run was refused.
@@ -88,6 +89,16 @@ func (s *stitcher) sole(f *part, runs ...*part) *part {
 	return run
 }
 
+// onlyTurn is the only model call that fits a part, nil where there are several, be they of one run.
+func (s *stitcher) onlyTurn(f *part, fit []*turn) *turn {
+	if len(fit) > 1 {
+		for _, t := range fit {
+			s.refuse(f, severalFit, t.f)
+		}
+	}
+	return chat.Only(fit)
+}
+
 // claim says that a part belongs to a run, where one part alone can be what fits: a second report of a call, say.
 type claim[T comparable] struct {
 	part, run *part
@@ -108,6 +119,14 @@ func proposeClaims[T comparable](s *stitcher, why string, claims []claim[T]) (ta
 		}
 	}
 	return taken
+}
+
+// prefer leaves of a list what is better, if there is any.
+func prefer[T any](list []T, better func(T) bool) []T {
+	if some := slices.DeleteFunc(slices.Clone(list), func(one T) bool { return !better(one) }); len(some) > 0 {
+		return some
+	}
+	return list
 }
 
 // find returns the first part of the run to which a part belongs.

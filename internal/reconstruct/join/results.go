@@ -44,7 +44,7 @@ func (s *stitcher) byResults() {
 					}
 				}
 			}
-			if o := chat.Only(fit); o != nil && s.otherTrace(o.f, t.f) && s.propose(t.f, fragment.ByConversation, o.f) {
+			if o := s.onlyTurn(t.f, fit); o != nil && s.otherTrace(o.f, t.f) && s.propose(t.f, fragment.ByConversation, o.f) {
 				s.after(o.f, o.n, t.f, t.n)
 			}
 		}

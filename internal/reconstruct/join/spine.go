@@ -15,7 +15,7 @@ import (
 // maxOpenTurns bounds how many turns of conversations with the same beginning a request is compared with.
 const maxOpenTurns = 64
 
-// ByConversation unites parts whose requests continue each other. What requests say decides which continues which, not their
+// byConversation unites parts whose requests continue each other. What requests say decides which continues which, not their
 // times, because clocks differ. Each turn goes on once.
 //
 // Needs: a request that repeats another one of the service and its answer, without a new user message.
@@ -84,9 +84,7 @@ func (s *stitcher) goesOnWith(turns []*turn, t *turn, may func(*turn) bool) *tur
 		func(a *turn) bool { return sameTrace(a.f, t.f) },
 		func(a *turn) bool { return bare(a) && a.n.End <= t.n.Start },
 	} {
-		if some := slices.DeleteFunc(slices.Clone(fit), func(a *turn) bool { return !better(a) }); len(some) > 0 {
-			fit = some
-		}
+		fit = prefer(fit, better)
 	}
 	for _, a := range fit {
 		if s.find(a.f) != s.find(fit[0].f) && slices.ContainsFunc(fit, func(a *turn) bool { return !bare(a) }) {
@@ -114,9 +112,7 @@ func (s *stitcher) mayGoOn(a, t *turn) bool {
 // afterRun reports that the agent of t began after the run of a ended, or lies in its time. Where it seems to be over before
 // the run began, the clock of its trace is behind, and what it quotes has to say so.
 func afterRun(a, t *turn) bool {
-	_, end := a.f.interval()
-	start, _ := t.f.interval()
-	return end <= start || a.f.Root != nil && a.f.spans(t.f) || !sameTrace(a.f, t.f) && t.n.End <= a.n.Start && quotes(a.n, t)
+	return a.f.time().end <= t.f.time().start || a.f.Root != nil && a.f.spans(t.f) || !sameTrace(a.f, t.f) && t.n.End <= a.n.Start && quotes(a.n, t)
 }
 
 // quotes reports that a request repeats what a model call was answered in a way that does not come about by chance: the ids

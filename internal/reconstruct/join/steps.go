@@ -72,7 +72,7 @@ func (s *stitcher) bySteps() {
 func (h *heldSteps) add(f *part) {
 	run := h.find(f)
 	if !isStep(f) {
-		h.times[run] = h.times[run].of(f)
+		h.times[run] = h.times[run].with(f)
 	}
 	if h.texts[run] == nil {
 		h.texts[run] = map[string]bool{}
@@ -174,10 +174,9 @@ func (h *heldSteps) during(step *part, holders []*part) (taken bool) {
 	if len(holders) > maxAskings {
 		return false
 	}
-	at := interval{}.of(step)
 	var runs []*part
 	for _, g := range holders {
-		if h.times[h.find(g)].touches(at) && h.sameService(g, step) {
+		if h.times[h.find(g)].touches(step.time()) && h.sameService(g, step) {
 			runs = append(runs, g)
 		}
 	}
@@ -189,7 +188,7 @@ func (h *heldSteps) assign(step *part, runs ...*part) (taken bool) {
 	if len(runs) == 0 {
 		return false
 	}
-	both := h.times[h.find(runs[0])].of(step)
+	both := h.times[h.find(runs[0])].with(step)
 	taken = h.propose(step, fragment.ByContent, runs...)
 	if taken {
 		h.times[h.find(step)] = both
@@ -197,16 +196,13 @@ func (h *heldSteps) assign(step *part, runs ...*part) (taken bool) {
 	return taken
 }
 
-// interval is a time, ns since the epoch.
-type interval struct{ start, end uint64 }
-
-// of is the interval with that of a part.
-func (i interval) of(f *part) interval {
-	start, end := f.interval()
+// with is the interval with that of a part.
+func (i interval) with(f *part) interval {
+	time := f.time()
 	if i.end == 0 {
-		return interval{start, end}
+		return time
 	}
-	return interval{min(i.start, start), max(i.end, end)}
+	return interval{min(i.start, time.start), max(i.end, time.end)}
 }
 
 // touches reports that two intervals have a moment in common, as far as clocks tell.

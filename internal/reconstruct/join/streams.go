@@ -37,7 +37,7 @@ func (s *stitcher) byStream() {
 			if !hollow[f] || i+1 == len(list) || hollow[list[i+1]] || i > 0 && hollow[list[i-1]] || i+2 < len(list) && !hollow[list[i+2]] {
 				continue
 			}
-			_, over := f.interval()
+			over := f.time().end
 			if calls := list[i+1]; !calls.OwnRun() && over <= calls.earliest.Start+spantree.ClockSlack && calls.earliest.Start <= over+readSoon {
 				s.propose(calls, fragment.ByContent, f)
 			}

@@ -90,7 +90,7 @@ func requestOf(t *turn) string {
 func (w *twinCalls) retold(t *turn) (fit []*turn) {
 	list := w.told[w.keys[t]]
 	for _, of := range atMost(list, maxAskings) {
-		if of.n.Scope != t.n.Scope && len(of.sent) == len(t.sent) && of.n.Reports == nil && liesIn(t.n, of.n, spantree.ClockSlack) && w.otherTrace(of.f, t.f) && w.sameService(of.f, t.f) {
+		if of.n.Scope != t.n.Scope && len(of.sent) == len(t.sent) && of.n.Reports == nil && liesIn(t.n, of.n) && w.otherTrace(of.f, t.f) && w.sameService(of.f, t.f) {
 			fit = append(fit, of)
 		}
 	}
@@ -105,12 +105,12 @@ func (w *twinCalls) withoutAnswer(t *turn) []*turn {
 	var fit []*turn
 	list := w.unanswered[requestOf(t)]
 	for _, of := range atMost(list, maxAskings) {
-		during := of.n.Scope != t.n.Scope && liesIn(t.n, of.n, spantree.ClockSlack)
+		during := of.n.Scope != t.n.Scope && liesIn(t.n, of.n)
 		if of.n.Reports == nil && spantree.SameModel(of.n.Obs, t.n.Obs) && (during || recordsAnswer(t.n, of.n) && !w.recorded[of]) && w.otherTrace(of.f, t.f) && w.sameService(of.f, t.f) {
 			fit = append(fit, of)
 		}
 	}
-	if len(fit) != 1 {
+	if w.onlyTurn(t.f, fit) == nil {
 		return nil
 	}
 	w.recorded[fit[0]] = true
@@ -161,7 +161,7 @@ func (w *twinCalls) toldInPart(t *turn) (fit []*turn) {
 		return nil
 	}
 	for _, of := range w.costs[c] {
-		if of == t || !liesIn(t.n, of.n, spantree.ClockSlack) {
+		if of == t || !liesIn(t.n, of.n) {
 			continue
 		}
 		if len(fit) > 0 || of.n.Scope == t.n.Scope || of.n.Reports != nil || !spantree.SameModel(of.n.Obs, t.n.Obs) || !mayBeOne(of.n.Obs.Response, t.n.Obs.Response) || !w.otherTrace(of.f, t.f) {

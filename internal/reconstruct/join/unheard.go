@@ -52,8 +52,8 @@ func (s *stitcher) byUnheard() {
 // unasked is the only span of a part where that is the call of a tool alone in its trace, for which no answer on record asks. It
 // has no id or one that a model may have given.
 func (s *stitcher) unasked(f *part) *spantree.Node {
-	n := f.Heads[0]
-	if f.Root != nil || s.joined(f) || len(f.Heads) != 1 || len(f.turns) > 0 || chat.Only(f.tools) != n || n.Spans == 0 || !n.Parent.IsEmpty() || session(n.Obs) != "" {
+	n := f.alone()
+	if n == nil || n.Spans == 0 || len(f.turns) > 0 || chat.Only(f.tools) != n || session(n.Obs) != "" || s.joined(f) {
 		return nil
 	}
 	if id := n.Obs.CallID; id != "" && (len(id) < chat.MinQuoted || len(s.asked().byID[id]) > 0) {
