@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// byBrokenRun unites the span of a run that failed, and holds no call, with the calls of the run in other traces. A run that
-// ended well tells its answer, see byAnswer.
+// byBrokenRun unites the span of a run that failed, and holds no call, with the calls of the run in other
+// traces. A run that ended well tells its answer, see byAnswer.
 //
 // Needs: the same question; calls within the time of the span, the last of which came to no answer.
 // Refuses: several such spans, or several such conversations.

@@ -5,7 +5,8 @@ package join
 
 import "slices"
 
-// goingRuns are the spans of runs that were going on at a moment, by a key. Moments are asked for in order of time.
+// goingRuns are the spans of runs that were going on at a moment, by a key. Moments are asked for in order of
+// time.
 type goingRuns[K comparable] struct {
 	later, open map[K][]*part
 }

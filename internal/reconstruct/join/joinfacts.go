@@ -24,7 +24,7 @@ const (
 	hollowCall                            // a part is a model call that holds no message
 	callFailed                            // a part is a model call that failed
 	responseAlone                         // a model call tells the id of its response and no message
-	waitsUnseen                           // an answer may have asked for tools unseen, or a request repeats that of a failed step
+	waitsUnseen                           // an answer may have asked for tools, or a request repeats a failed step
 	sendsResults                          // a request holds nothing but results
 	bareSpan                              // a part has a span of its own and holds no call
 	bareStep                              // that is a step of a graph

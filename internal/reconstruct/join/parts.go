@@ -27,17 +27,8 @@ type part struct {
 	place int       // among all parts, in order of time
 	above *part     // an earlier part of the same run; nil: this is the first
 	whys  []string  // what united the run, kept by its first part
-	asked *string   // see UserText
+	asked *string   // see userText
 	facts joinFacts // those that its spans tell
-}
-
-// turn is a model call in its conversation.
-type turn struct {
-	f       *part
-	n       *spantree.Node
-	service string
-	sent    []*chat.Message // without instructions
-	done    bool            // another call goes on with it
 }
 
 func newPart(f *fragment.Fragment) *part {
@@ -74,8 +65,6 @@ func (p *part) read(n *spantree.Node, inCall, inTool bool) {
 	}
 }
 
-func compareTurns(a, b *turn) int { return spantree.CompareNodes(a.n, b.n) }
-
 func serviceName(n *spantree.Node) string { return textAt(n.Resource, "service.name") }
 
 // textAt is an attribute as text, "" where there is none.
@@ -106,8 +95,8 @@ func (p *part) userText() string {
 	return *p.asked
 }
 
-// question is what the part was asked: the text of the user, else what its own span was started with, which may be no
-// message.
+// question is what the part was asked: the text of the user, else what its own span was started with, which
+// may be no message.
 func (p *part) question() string {
 	if text := p.userText(); text != "" || p.Root == nil {
 		return text
@@ -168,7 +157,13 @@ func (p *part) onlyModelCall() bool { return len(p.turns) == 1 && len(p.tools) =
 // overlaps reports spans that have a moment in common.
 func overlaps(n, m *spantree.Node) bool { return n.Start <= m.End && m.Start <= n.End }
 
+// endsBefore reports a span that had ended when another one began, as far as clocks tell.
+func endsBefore(n, m *spantree.Node) bool { return n.End <= m.Start+spantree.ClockSlack }
+
 // liesIn reports that a span lies in the time of another one, as far as clocks tell.
 func liesIn(n, m *spantree.Node) bool {
 	return m.Start <= n.Start+spantree.ClockSlack && n.End <= m.End+spantree.ClockSlack
 }
+
+// reporterKey is one instrumentation of one service.
+type reporterKey struct{ service, scope string }
