@@ -49,7 +49,7 @@ func callOfClient(inner *ledger.Call, all, clients []*ledger.Call) *ledger.Call 
 		}
 		fit = append(fit, outer)
 	}
-	if outer := chat.OnlyOne(fit); outer != nil && chat.Count(clients, func(m *ledger.Call) bool { return usesClient(outer, m) }) == 1 {
+	if outer := chat.Only(fit); outer != nil && chat.Count(clients, func(m *ledger.Call) bool { return usesClient(outer, m) }) == 1 {
 		return outer
 	}
 	return nil
