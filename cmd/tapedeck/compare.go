@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/agentlane"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
 	"github.com/tapedeck/tapedeck/tape"
@@ -150,8 +151,8 @@ func (f *compareFlags) run(cmd *cobra.Command, ref string, argv []string) error 
 			if err != nil {
 				return err
 			}
-			command := candidate.(*commandCandidate)
-			command.digest = one.Digest() + strconv.Itoa(i) // replays of one model have names of their own
+			command := candidate.(*agentlane.Candidate)
+			command.Digest = one.Digest() + strconv.Itoa(i) // replays of one model have names of their own
 			o, err := f.once(ctx, &one, command, &c, t, scorers, redact)
 			if err != nil {
 				return fmt.Errorf("%s: %w", named, err)
@@ -173,7 +174,7 @@ func withVersion(url string) string {
 }
 
 // once replays the run once, in a copy of the workspace if there is one.
-func (f *compareFlags) once(ctx context.Context, plan *experiment.Plan, candidate *commandCandidate, c *experiment.Case, t *tape.Tape, scorers []experiment.Scorer, redact func(string) string) (o *experiment.Outcome, err error) {
+func (f *compareFlags) once(ctx context.Context, plan *experiment.Plan, candidate *agentlane.Candidate, c *experiment.Case, t *tape.Tape, scorers []experiment.Scorer, redact func(string) string) (o *experiment.Outcome, err error) {
 	dir := ""
 	if f.workspace != "" {
 		parent, err := os.MkdirTemp("", "tapedeck-workspace-")
@@ -193,7 +194,7 @@ func (f *compareFlags) once(ctx context.Context, plan *experiment.Plan, candidat
 		}
 		scorers = append([]experiment.Scorer{check}, scorers...)
 	}
-	candidate.options.Dir = dir
+	candidate.Options.Dir = dir
 	x := &experiment.Experiment{Plan: plan, Scorers: scorers, Redact: redact, Open: func(context.Context, *experiment.Case) (*tape.Tape, error) { return t, nil }}
 	return x.One(ctx, candidate, c)
 }

@@ -499,7 +499,7 @@ func (f *experimentFlags) candidate(plan *experiment.Plan, argv []string) (open 
 	if len(argv) > 0 {
 		plan.Runner, plan.Identity = "command: "+strings.Join(argv, " "), experiment.Identify(argv)
 		c, err := f.commandCandidate(argv, plan)
-		return func(context.Context) (experiment.Candidate, error) { return c, nil }, func() { c.digest = plan.Digest() }, err
+		return func(context.Context) (experiment.Candidate, error) { return c, nil }, func() { c.Digest = plan.Digest() }, err
 	}
 	options, err := f.match.options()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/agentlane"
 	"github.com/tapedeck/tapedeck/oracle"
 )
 
@@ -64,7 +65,7 @@ func TestACommandIsTheCandidateOfAnExperiment(t *testing.T) {
 		t.Errorf("as recorded: %+v %+v", c, c.Of)
 	}
 	t.Setenv(agentVariable, "live") // the tool of the agent knows of no oracle
-	if c := only(first(replaysOf(t, address))); c.State != experiment.NotReplayed || c.Of.Failure.Code != toolRanLive || c.Of.Tools.Live != 1 || c.Of.Tools.Unused != 1 {
+	if c := only(first(replaysOf(t, address))); c.State != experiment.NotReplayed || c.Of.Failure.Code != agentlane.ToolRanLive || c.Of.Tools.Live != 1 || c.Of.Tools.Unused != 1 {
 		t.Errorf("live: %+v %+v", c, c.Of)
 	}
 	if r, _ := replaysOf(t, address, "--allow-live", "count"); only(r).State != experiment.Unchanged || r.Validity[0].Live != 1 {
@@ -72,7 +73,7 @@ func TestACommandIsTheCandidateOfAnExperiment(t *testing.T) {
 	}
 	t.Setenv(agentVariable, "oracle")
 	r, _ = replaysOf(t, address, "--template", "Why? {{user_message}}")
-	if c := only(r); c.Of.Failure == nil || c.Of.Failure.Code != modelMissed || !strings.Contains(c.Of.Failure.Message, "1: no_turn, differs from event 1 at") || r.Validity[0].Models.Missed != 1 || r.Validity[0].Models.Unused != 2 {
+	if c := only(r); c.Of.Failure == nil || c.Of.Failure.Code != agentlane.ModelMissed || !strings.Contains(c.Of.Failure.Message, "1: no_turn, differs from event 1 at") || r.Validity[0].Models.Missed != 1 || r.Validity[0].Models.Unused != 2 {
 		t.Errorf("another question: %+v %+v", c.Of.Failure, r.Validity)
 	}
 	t.Setenv(agentVariable, "silent") // its model calls tell what it did
@@ -80,7 +81,7 @@ func TestACommandIsTheCandidateOfAnExperiment(t *testing.T) {
 		t.Errorf("silent: %+v %+v", c, c.Of)
 	}
 	t.Setenv(agentVariable, "idle")
-	if c := only(first(replaysOf(t, address, "--allow-live", "count"))); c.Of.Failure == nil || c.Of.Failure.Code != noTelemetry {
+	if c := only(first(replaysOf(t, address, "--allow-live", "count"))); c.Of.Failure == nil || c.Of.Failure.Code != agentlane.NoTelemetry {
 		t.Errorf("idle: %+v", c.Of)
 	}
 }

@@ -165,7 +165,7 @@ func TestAJudgeGetsTheKeyOfItsEndpoint(t *testing.T) {
 		{"http://gateway.test/v1", "https://api.anthropic.com/v1", "OPENAI_API_KEY"},
 	} {
 		t.Setenv("OPENAI_BASE_URL", c[1])
-		j, err := (&experimentFlags{judgeURL: c[0], rubric: "policies.go", votes: 1}).judge(nil)
+		j, err := (&experimentFlags{judgeURL: c[0], rubric: "rerun.go", votes: 1}).judge(nil)
 		if err != nil || j.Key != "key-of-"+c[2] {
 			t.Errorf("%q: %+v, %v", c, j, err)
 		}

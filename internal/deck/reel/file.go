@@ -523,8 +523,11 @@ type vector struct {
 
 func newVector(c leaf) *vector { return &vector{leaf: c} }
 
-// nulls is a column of texts without any.
+// nulls is a column of texts, or of lists of them, without any.
 func nulls(c leaf, rows int) *vector {
+	if c.list {
+		return &vector{leaf: c, rows: rows, ends: make([]int, rows)}
+	}
 	v := &vector{leaf: c, rows: rows, null: make([]bool, rows), texts: make([][]byte, rows)}
 	for i := range v.null {
 		v.null[i] = true

@@ -7,14 +7,6 @@ import (
 	"slices"
 )
 
-// OnlyOne is the only one of several that fit, the zero value where none fits or several do.
-func OnlyOne[T any](fit []T) (one T) {
-	if len(fit) == 1 {
-		one = fit[0]
-	}
-	return one
-}
-
 // LastOf is the last of a list for which a condition holds, the zero value if there is none.
 func LastOf[T any](list []T, is func(T) bool) (found T) {
 	for _, one := range slices.Backward(list) {

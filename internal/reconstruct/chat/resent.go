@@ -48,3 +48,15 @@ func argsText(p *genai.Part) string {
 		return p.Args.JSON()
 	}
 }
+
+// WithoutTail is the id of a message without what the framework put behind it.
+func WithoutTail(m *Message) string {
+	n := len(m.Parts)
+	for n > 0 && m.Parts[n-1].Injected {
+		n--
+	}
+	if n == 0 || n == len(m.Parts) {
+		return m.ID
+	}
+	return NewMessage(genai.Message{Role: m.Tape.Role, Name: m.Tape.Name, Parts: m.Parts[:n]}).ID
+}

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// relays makes a fragment of each message on its way between agents, around which there is no run and below which none
-// begins. Alone it is no run: byRelay finds whose it is.
+// relays makes a fragment of each message on its way between agents, around which there is no run and below
+// which none begins. Alone it is no run: byRelay finds whose it is.
 func relays(roots []*spantree.Node, loose map[*spantree.Node]bool) (frags []*fragment.Fragment) {
 	begins := map[*spantree.Node]bool{} // a run, there or below
 	for _, r := range roots {

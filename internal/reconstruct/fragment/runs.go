@@ -33,7 +33,7 @@ func (f *Fragment) IsRun() bool {
 // Seen in: LangGraph's __start__; LangSmith's bridge for JavaScript, which exports no other step of a run.
 func (f *Fragment) HandsOn() bool {
 	n := f.Root
-	if n == nil || len(f.Heads) != 1 || f.Heads[0] != n || len(n.Kids) > 0 || spantree.FailedSpan(n) || !n.Obs.InputData.Value.Equal(n.Obs.OutputData.Value) {
+	if n == nil || len(f.Heads) != 1 || f.Heads[0] != n || len(n.Kids) > 0 || n.Failed() || !n.Obs.InputData.Value.Equal(n.Obs.OutputData.Value) {
 		return false
 	}
 	messages := decode.Transcript(n.Obs.OutputData.Value)

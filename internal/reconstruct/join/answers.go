@@ -35,10 +35,10 @@ type shownText struct {
 
 // byAnswer unites a run with what one of its tools did, and the span of a run with its calls.
 //
-// Needs: a last answer, or failure, that a request of the service shows as the result of a tool that was asked for before; or
-// that the span of a run without calls tells as its own, which was asked the same.
-// Refuses: several runs, or several agents that answered alike at the same time; an agent with a span in another trace
-// than the run of the tool; another span around an agent.
+// Needs: a last answer, or failure, that a request of the service shows as the result of a tool that was
+// asked for before; or that the span of a run without calls tells as its own, which was asked the same.
+// Refuses: several runs, or several agents that answered alike at the same time; an agent with a span in
+// another trace than the run of the tool; another span around an agent.
 // Seen in: agents that a tool ran without its trace context; tracers that keep their spans in traces apart.
 func (s *stitcher) byAnswer() {
 	a := shownAnswers{
@@ -72,8 +72,8 @@ func (s *stitcher) byAnswer() {
 	}
 }
 
-// read takes what requests show of results, and how spans of runs tell that these ended. Where no answer of a run was recorded
-// with its calls, the first of them asked for one.
+// read takes what requests show of results, and how spans of runs tell that these ended. Where no answer of a
+// run was recorded with its calls, the first of them asked for one.
 func (a *shownAnswers) read() {
 	lost := a.lostAnswers()
 	answered := map[*part]uint64{} // when the first answer of a run ended
@@ -132,7 +132,8 @@ type placeIn struct {
 	at  int
 }
 
-// lostAnswers are the places of answers whose calls were not recorded. The results of such calls are user messages.
+// lostAnswers are the places of answers whose calls were not recorded. The results of such calls are user
+// messages.
 func (s *stitcher) lostAnswers() map[placeIn]bool {
 	lost := map[placeIn]bool{}
 	for t := range s.turns() {
@@ -143,8 +144,8 @@ func (s *stitcher) lostAnswers() map[placeIn]bool {
 	return lost
 }
 
-// spanOf finds the spans of runs that tell the end of a part as their own. A tracer that keeps its spans in traces apart
-// writes a run again: that was asked the same, and lies around all of it.
+// spanOf finds the spans of runs that tell the end of a part as their own. A tracer that keeps its spans in
+// traces apart writes a run again: that was asked the same, and lies around all of it.
 func (a *shownAnswers) spanOf(f *part, text string, spoken bool) {
 	for _, run := range a.runs[text] {
 		if a.find(run) == a.find(f) || !a.sameService(run, f) || run.question() != f.userText() {
@@ -164,8 +165,9 @@ func (a *shownAnswers) spanOf(f *part, text string, spoken bool) {
 	}
 }
 
-// toolOf finds the runs in which a tool returned the end of a part, and proposes the only one. A clock that counts whole
-// milliseconds puts the request before the answer that it shows: then nobody else may have answered so.
+// toolOf finds the runs in which a tool returned the end of a part, and proposes the only one. A clock that
+// counts whole milliseconds puts the request before the answer that it shows: then nobody else may have
+// answered so.
 func (a *shownAnswers) toolOf(f *part, last *spantree.Node, text string) {
 	var runs []*part
 	var shows *turn
@@ -191,8 +193,8 @@ func (a *shownAnswers) toolOf(f *part, last *spantree.Node, text string) {
 	}
 }
 
-// endOf is how the span of a run or of a model call says that it ended, of what it answered: with a text, or with a failure
-// that tells more than that there was one.
+// endOf is how the span of a run or of a model call says that it ended, of what it answered: with a text, or
+// with a failure that tells more than that there was one.
 func endOf(n *spantree.Node, answer genai.Message) string {
 	if len(answer.Parts) > 0 {
 		return chat.SpokenText(answer)
@@ -203,8 +205,8 @@ func endOf(n *spantree.Node, answer genai.Message) string {
 	return ""
 }
 
-// resent is how many messages of a request the one before it held already: none where it begins with what a tool returned,
-// which is new.
+// resent is how many messages of a request the one before it held already: none where it begins with what a
+// tool returned, which is new.
 func resent(sent, before []*chat.Message) int {
 	if len(sent) > 0 && slices.ContainsFunc(sent[0].Parts, func(p genai.Part) bool { return p.Type == tape.PartToolResult }) {
 		return 0

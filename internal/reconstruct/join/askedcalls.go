@@ -4,7 +4,6 @@
 package join
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -17,12 +16,15 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// byCalls unites parts that hold tool calls, and no model call beside them, with the run that asked for these.
+// byCalls unites parts that hold tool calls, and no model call beside them, with the run that asked for
+// these.
 //
-// Needs: a call id of one run; else the name and arguments of a call that is open in one run; else the one run whose answer
-// was handed to the step around the tool, that may hide the call, or that was told its result or its failure next.
+// Needs: a call id of one run; else the name and arguments of a call that is open in one run; else the one
+// run whose answer was handed to the step around the tool, that may hide the call, or that was told its
+// result or its failure next.
 // Refuses: several runs; a second report of a call that is known.
-// Seen in: tools in services of their own; steps that lost their trace context, as in LangChain.js under Traceloop.
+// Seen in: tools in services of their own; steps that lost their trace context, as in LangChain.js under
+// Traceloop.
 func (s *stitcher) byCalls() {
 	c := s.asked()
 	var parts []*part
@@ -66,8 +68,8 @@ type sought struct {
 	tool  *spantree.Node
 }
 
-// giveTo proposes the runs that may have asked for the tools of a part. The tools ran after the first call that asked for
-// one of them.
+// giveTo proposes the runs that may have asked for the tools of a part. The tools ran after the first call
+// that asked for one of them.
 func (s *stitcher) giveTo(f *part, found []sought) {
 	var runs []*part
 	for _, one := range found {
@@ -93,8 +95,8 @@ func soughtBy(f *part, list func(*spantree.Node) []*asking, again map[*spantree.
 	return found
 }
 
-// handedOn finds the model call whose answer was handed to the step around a part: they have the same text, and the calls were
-// recorded with the step alone.
+// handedOn finds the model call whose answer was handed to the step around a part: they have the same text,
+// and the calls were recorded with the step alone.
 func (s *stitcher) handedOn(f *part) []sought {
 	up := f.Heads[0].Up
 	if up == nil || up.Obs.Class != genai.Structure || !up.Obs.InputData.Present() {
@@ -119,14 +121,9 @@ func (s *stitcher) handedOn(f *part) []sought {
 	return nil
 }
 
-// unsaid reports that an answer asked for tools and holds no call, or that it was recorded without a text or a call.
-func (t *turn) unsaid() bool {
-	empty := !t.n.Failed() && len(t.n.Obs.Response) > 0 && !slices.ContainsFunc(t.n.Obs.Response[0].Parts, chat.IsContent)
-	return empty || spantree.LosesCalls(t.n)
-}
-
-// hidden lists the runs of the same trace whose latest model call before the first tool of a part may have asked for it: of
-// its answer neither a text nor a call was recorded, or nothing at all where the tool has the id of a provider.
+// hidden lists the runs of the same trace whose latest model call before the first tool of a part may have
+// asked for it: of its answer neither a text nor a call was recorded, or nothing at all where the tool has
+// the id of a provider.
 func (s *stitcher) hidden(f *part) (found []sought) {
 	first := f.tools[0]
 	latest := map[*part]*turn{}
@@ -147,10 +144,6 @@ func (s *stitcher) hidden(f *part) (found []sought) {
 	}
 	return found
 }
-
-func compareEnds(a, b *turn) int { return cmp.Or(cmp.Compare(a.n.End, b.n.End), compareTurns(a, b)) }
-
-func endsAt(t *turn, at uint64) int { return cmp.Compare(t.n.End, at) }
 
 // ended lists the turns of a trace in order of their end.
 func (s *stitcher) ended(trace string) []*turn {
@@ -177,9 +170,10 @@ type hearing struct {
 	text string
 }
 
-// heard lists the runs of the service in which a model was told, after a tool ended and with a call before it began, what the
-// tool returned where nothing shows the calls any more, or its failure where such a call is open under another name.
-// Instrumentations of steps that lose the trace context leave calls out of answers too, and names out of calls that failed.
+// heard lists the runs of the service in which a model was told, after a tool ended and with a call before it
+// began, what the tool returned where nothing shows the calls any more, or its failure where such a call is
+// open under another name. Instrumentations of steps that lose the trace context leave calls out of answers
+// too, and names out of calls that failed.
 func (s *stitcher) heard(f *part) (found []sought) {
 	if s.hearings == nil {
 		s.hearings = s.allHearings()
@@ -195,7 +189,7 @@ func (s *stitcher) heard(f *part) (found []sought) {
 			continue
 		}
 		for _, h := range list {
-			if h.from > n.Start+spantree.ClockSlack || n.End > h.n.Start+spantree.ClockSlack || !strings.Contains(h.text, failed) || !s.sameService(h.f, f) {
+			if h.from > n.Start+spantree.ClockSlack || !endsBefore(n, h.n) || !strings.Contains(h.text, failed) || !s.sameService(h.f, f) {
 				continue
 			}
 			if h.lost || failed != "" && len(s.asked().byName[n.Obs.Name]) == 0 && s.openIn(h.f, n) {
@@ -206,7 +200,8 @@ func (s *stitcher) heard(f *part) (found []sought) {
 	return found
 }
 
-// openIn reports that a call with the arguments of a tool span was asked for in the run of a part and executed by no span.
+// openIn reports that a call with the arguments of a tool span was asked for in the run of a part and
+// executed by no span.
 func (s *stitcher) openIn(f *part, n *spantree.Node) bool {
 	list := s.asked().byArgs[n.Obs.Args.Value.JSON()]
 	return slices.ContainsFunc(atMost(list, maxAskings), func(a *asking) bool { return !a.executed && s.find(a.f) == s.find(f) })

@@ -53,8 +53,8 @@ func (s *stitcher) asked() *askings {
 	return c
 }
 
-// askings lists the tool calls that the responses of a part ask for, and those that its requests, and what its steps were
-// given, show beyond them since the last user message.
+// askings lists the tool calls that the responses of a part ask for, and those that its requests, and what
+// its steps were given, show beyond them since the last user message.
 func (p *part) askings() (out []*asking) {
 	known := map[string]int{}
 	for _, t := range p.turns {
@@ -135,8 +135,8 @@ func (c *askings) withID(n *spantree.Node) []*asking {
 	return surest(c.byID[id])
 }
 
-// handed is the name, the arguments and the id of the call that a tool span stands for: those that it was handed, where
-// nobody asked for a tool of its own name.
+// handed is the name, the arguments and the id of the call that a tool span stands for: those that it was
+// handed, where nobody asked for a tool of its own name.
 func (c *askings) handed(n *spantree.Node) (name string, args genai.Content, id string) {
 	if len(c.byName[n.Obs.Name]) == 0 && n.Obs.Args.Label == "" {
 		if one, ok := chat.OnlyCall(n.Obs.Args.Value); ok {
@@ -148,14 +148,11 @@ func (c *askings) handed(n *spantree.Node) (name string, args genai.Content, id 
 
 // surest leaves of calls those that responses asked for, if there are any.
 func surest(all []*asking) []*asking {
-	if some := slices.DeleteFunc(slices.Clone(all), func(a *asking) bool { return !a.response }); len(some) > 0 {
-		return some
-	}
-	return all
+	return prefer(all, func(a *asking) bool { return a.response })
 }
 
-// open lists the calls of the same name and arguments that were asked for and that no span executed. A record that is no
-// span may be a second report: for it also those that a span executed.
+// open lists the calls of the same name and arguments that were asked for and that no span executed. A record
+// that is no span may be a second report: for it also those that a span executed.
 func (c *askings) open(n *spantree.Node) []*asking {
 	var equal, wider []*asking
 	tried := 0
@@ -180,8 +177,8 @@ func (c *askings) open(n *spantree.Node) []*asking {
 	return surest(wider)
 }
 
-// includes reports that arguments hold all that was asked for, beside others that the program passes on its own, or in an
-// envelope.
+// includes reports that arguments hold all that was asked for, beside others that the program passes on its
+// own, or in an envelope.
 func includes(received, asked exactjson.Value, depth int) bool {
 	if asked.Kind() != exactjson.Object || asked.Len() == 0 || received.Kind() != exactjson.Object || depth == 0 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// byBrokenRun unites the span of a run that failed, and holds no call, with the calls of the run in other traces. A run that
-// ended well tells its answer, see byAnswer.
+// byBrokenRun unites the span of a run that failed, and holds no call, with the calls of the run in other
+// traces. A run that ended well tells its answer, see byAnswer.
 //
 // Needs: the same question; calls within the time of the span, the last of which came to no answer.
 // Refuses: several such spans, or several such conversations.
@@ -48,7 +48,7 @@ func (s *stitcher) byBrokenRun() {
 		fit := slices.DeleteFunc(slices.Clone(broken[asked{run[0].service, question}]), func(span *part) bool {
 			return slices.ContainsFunc(run, func(f *part) bool { return sameTrace(span, f) || !span.spans(f) })
 		})
-		if span := chat.Only(fit); span != nil {
+		if span := s.sole(run[0], fit...); span != nil {
 			claims = append(claims, claim[*part]{run[0], span, span})
 		}
 	}

@@ -25,7 +25,8 @@ type handing struct {
 	start, end uint64
 }
 
-// handings are the calls of tools by what these returned, as spelled says, and the texts that they were handed.
+// handings are the calls of tools by what these returned, as spelled says, and the texts that they were
+// handed.
 type handings struct {
 	returned map[string][]handing
 	tasks    map[string]bool
@@ -34,14 +35,14 @@ type handings struct {
 // exchange is what an agent was asked and what it answered at last.
 type exchange struct{ task, answer string }
 
-// byDelegation unites the run of an agent with the one that ran it as a tool, where the context of the trace was lost on the
-// way.
+// byDelegation unites the run of an agent with the one that ran it as a tool, where the context of the trace
+// was lost on the way.
 //
-// Needs: a tool of the service, in another trace, that was handed what the agent was asked and returned what it answered, word
-// for word, or failed as it did, while the agent ran. Where no span tells of the tool, it ran between the answer that asked
-// for it and the next request.
-// Refuses: several runs; a tool in the trace of a loop without a span; of loops without a span, few words or what another
-// loop says too.
+// Needs: a tool of the service, in another trace, that was handed what the agent was asked and returned what
+// it answered, word for word, or failed as it did, while the agent ran. Where no span tells of the tool, it
+// ran between the answer that asked for it and the next request.
+// Refuses: several runs; a tool in the trace of a loop without a span; of loops without a span, few words or
+// what another loop says too.
 // Seen in: agents as tools of agents; TanStack AI, whose agents have no span.
 func (s *stitcher) byDelegation() {
 	handed := handings{map[string][]handing{}, map[string]bool{}}
@@ -67,15 +68,15 @@ func (s *stitcher) byDelegation() {
 	}
 }
 
-// giveToAgent proposes the runs whose tools may have run an agent. Only the span of a tool may have run one whose words others
-// say too.
+// giveToAgent proposes the runs whose tools may have run an agent. Only the span of a tool may have run one
+// whose words others say too.
 func (s *stitcher) giveToAgent(f *part, task string, list []handing, unique bool) {
 	var runs []*part
 	var by []*spantree.Node
-	start, end := f.interval()
+	time := f.time()
 	for _, h := range list {
 		switch {
-		case h.start > start+spantree.Rounding || end > h.end+spantree.Rounding || !isHanded(h.args, task) || !s.sameService(h.f, f):
+		case h.start > time.start+spantree.Rounding || time.end > h.end+spantree.Rounding || !isHanded(h.args, task) || !s.sameService(h.f, f):
 		case h.n == nil && !unique:
 		case h.f != f && !sameTrace(h.f, f):
 			runs = append(runs, h.f)
@@ -113,8 +114,8 @@ func (h handings) toTools(f *part) {
 	}
 }
 
-// between adds each call that one of these model calls asked for, and of which the next request shows the result as a text. A
-// loop that was written by hand may have a trace for each turn.
+// between adds each call that one of these model calls asked for, and of which the next request shows the
+// result as a text. A loop that was written by hand may have a trace for each turn.
 func (h handings) between(turns []*turn) {
 	asked := map[string]handing{}
 	for _, t := range turns {
@@ -139,7 +140,8 @@ func (h handings) between(turns []*turn) {
 	}
 }
 
-// failedWith is how a tool or an agent failed, as what it came to: the first line of its error, "" where it did not fail.
+// failedWith is how a tool or an agent failed, as what it came to: the first line of its error, "" where it
+// did not fail.
 func failedWith(n *spantree.Node) string {
 	if !n.Failed() || n.Obs.Error == nil {
 		return ""
@@ -151,8 +153,8 @@ func failedWith(n *spantree.Node) string {
 	return "failed: " + first
 }
 
-// spelled is a text without the white space around it and, where it is JSON of an object or a list, in it: some read what a tool
-// returned and write it again.
+// spelled is a text without the white space around it and, where it is JSON of an object or a list, in it:
+// some read what a tool returned and write it again.
 func spelled(text string) string {
 	text = strings.TrimSpace(text)
 	if v, ok := decode.ParseStructure(text); ok {
@@ -161,8 +163,8 @@ func spelled(text string) string {
 	return text
 }
 
-// exchangeOf is what an agent was asked, where a tool was handed that, and what it answered at last, as spelled says, or how it
-// failed. Calls without the span of an agent around them tell it as well.
+// exchangeOf is what an agent was asked, where a tool was handed that, and what it answered at last, as
+// spelled says, or how it failed. Calls without the span of an agent around them tell it as well.
 func (h handings) exchangeOf(f *part) exchange {
 	task := strings.TrimSpace(f.question())
 	switch {
@@ -174,14 +176,15 @@ func (h handings) exchangeOf(f *part) exchange {
 	return exchange{task, spelled(cameTo(f))}
 }
 
-// cameTo is how the span of a part tells that it ended. A step of a graph tells nothing, unless it is a graph whose model was
-// asked and which failed or answered by a call, or one without the span of a model whose state is the whole conversation.
+// cameTo is how the span of a part tells that it ended. A step of a graph tells nothing, unless it is a graph
+// whose model was asked and which failed or answered by a call, or one without the span of a model whose
+// state is the whole conversation.
 func cameTo(f *part) (answer string) {
 	var by *genai.Part
 	failed := failedWith(f.Root)
 	if failed == "" {
 		answer = chat.SpokenText(spantree.OwnAnswer(f.Root))
-		if by = chat.Echo(decode.Transcript(f.Root.Obs.OutputData.Value)); by != nil { // what it handed on is what the model answered by a call
+		if by = chat.Echo(decode.Transcript(f.Root.Obs.OutputData.Value)); by != nil { // the model answered by a call
 			answer = chat.SaidBy(by)
 		}
 	}
@@ -193,7 +196,7 @@ func cameTo(f *part) (answer string) {
 	return cmp.Or(strings.TrimSpace(answer), failed)
 }
 
-// LastAnswer is the text of the call of a model that ended last, "" where that asked for tools.
+// lastAnswer is the text of the call of a model that ended last, "" where that asked for tools.
 func lastAnswer(f *part) string {
 	if len(f.turns) == 0 {
 		return ""
@@ -205,14 +208,18 @@ func lastAnswer(f *part) string {
 	return ""
 }
 
-// holdsExchange reports a span that was given what a user said, alone, and recorded that and what came of it as its state.
+// holdsExchange reports a span that was given what a user said, alone, and recorded that and what came of it
+// as its state.
 func holdsExchange(n *spantree.Node) bool {
 	given, state := decode.Transcript(n.Obs.InputData.Value), decode.Transcript(n.Obs.OutputData.Value)
-	return n.Obs.OutputData.Label == "" && len(given) == 1 && given[0].Role == tape.RoleUser && len(state) > 1 && state[0].Role == tape.RoleUser &&
+	return n.Obs.OutputData.Label == "" && len(given) == 1 && given[0].Role == tape.RoleUser &&
+		len(state) > 1 && state[0].Role == tape.RoleUser &&
 		chat.SpokenText(state[0]) == chat.SpokenText(given[0]) && state[len(state)-1].Role == tape.RoleAssistant
 }
 
-// isHanded reports arguments of which one is the text, or that are the text: some record the only argument bare.
+// isHanded reports arguments of which one is the text, or that are the text: some record the only argument
+// bare.
 func isHanded(args exactjson.Value, text string) bool {
-	return strings.TrimSpace(args.Str()) == text || slices.ContainsFunc(args.Members(), func(m exactjson.Member) bool { return strings.TrimSpace(m.Value.Str()) == text })
+	return strings.TrimSpace(args.Str()) == text ||
+		slices.ContainsFunc(args.Members(), func(m exactjson.Member) bool { return strings.TrimSpace(m.Value.Str()) == text })
 }

@@ -4,21 +4,18 @@
 package join
 
 import (
-	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// reporterKey is one instrumentation of one service.
-type reporterKey struct{ service, scope string }
-
 // maxFailureGap is how long tools may take before a failed call that tells nothing else, in ns.
 const maxFailureGap = 600_000_000_000
 
-// byFailure unites a model call that failed, and of which nothing else was recorded, with the run that waits for it.
+// byFailure unites a model call that failed, and of which nothing else was recorded, with the run that waits
+// for it.
 //
-// Needs: a failed call alone in its trace, and one run of the same instrumentation, service and model that asked for tools
-// last and was not gone on with.
+// Needs: a failed call alone in its trace, and one run of the same instrumentation, service and model that
+// asked for tools last and was not gone on with.
 // Refuses: a second such failure or run; a model call between the two; more than ten minutes.
 // Seen in: OpenLIT for JavaScript, which writes what was sent when an answer came.
 func (s *stitcher) byFailure() {
@@ -40,28 +37,30 @@ func (s *stitcher) byFailure() {
 	}
 	for _, t := range alone {
 		k := reporterKey{t.service, t.n.Scope.Name}
-		if of := waitsFor(t, last[k]); of != nil && failures[k] == 1 && s.oneConversation(of.f, of.n, t.f, t.n) {
+		if of := s.waitsFor(t, last[k]); of != nil && failures[k] == 1 && s.oneConversation(of.f, of.n, t.f, t.n) {
 			s.propose(t.f, fragment.ByContent, of.f)
 		}
 	}
 }
 
-// failedAlone reports a model call that is all of its part and tells no more than its model and that it failed.
+// failedAlone reports a model call that is all of its part and tells no more than its model and that it
+// failed.
 func (s *stitcher) failedAlone(t *turn) bool {
 	o := t.n.Obs
-	return t.n.Failed() && o.Model != "" && len(o.Request)+len(o.Response) == 0 && o.RequestLabel == "" && t.f.Root == nil && t.f.onlyModelCall() && !s.joined(t.f)
+	tells := len(o.Request)+len(o.Response) > 0 || o.RequestLabel != ""
+	return t.n.Failed() && o.Model != "" && !tells && t.f.Root == nil && t.f.onlyModelCall() && !s.joined(t.f)
 }
 
-// waitsFor is the last call of the only run that asked for tools and may have gone on with a failed call, nil where another
-// run was asked something between the two.
-func waitsFor(t *turn, last map[*part]*turn) *turn {
+// waitsFor is the last call of the only run that asked for tools and may have gone on with a failed call, nil
+// where another run was asked something between the two.
+func (s *stitcher) waitsFor(t *turn, last map[*part]*turn) *turn {
 	var open []*turn
 	for _, a := range last {
 		if spantree.AsksTools(a.n) && !a.n.Failed() && a.f.Root == nil {
 			open = append(open, a)
 		}
 	}
-	of := chat.Only(open)
+	of := s.onlyTurn(t.f, open)
 	if of == nil || of.n.Obs.Model != t.n.Obs.Model || of.n.End > t.n.Start || t.n.Start-of.n.End > maxFailureGap {
 		return nil
 	}

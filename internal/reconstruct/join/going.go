@@ -3,11 +3,10 @@
 
 package join
 
-import (
-	"slices"
-)
+import "slices"
 
-// goingRuns are the spans of runs that were going on at a moment, by a key. Moments are asked for in order of time.
+// goingRuns are the spans of runs that were going on at a moment, by a key. Moments are asked for in order of
+// time.
 type goingRuns[K comparable] struct {
 	later, open map[K][]*part
 }
@@ -28,10 +27,7 @@ func (g goingRuns[K]) at(key K, moment uint64) []*part {
 	for len(later) > 0 && later[0].earliest.Start <= moment {
 		open, later = append(open, later[0]), later[1:]
 	}
-	open = slices.DeleteFunc(open, func(f *part) bool {
-		_, end := f.interval()
-		return end < moment
-	})
+	open = slices.DeleteFunc(open, func(f *part) bool { return f.time().end < moment })
 	g.open[key], g.later[key] = open, later
 	return open
 }

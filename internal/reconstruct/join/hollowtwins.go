@@ -25,12 +25,15 @@ type hollowTwins struct {
 	costless map[string][]*turn // those that tell no tokens, by their services
 }
 
-// byHollowTwin unites a model call without any content, alone in its trace, with the call of another instrumentation, or of
-// another name, that it reports: the client of a provider writes spans of its own, and the context was lost in a stream.
+// byHollowTwin unites a model call without any content, alone in its trace, with the call of another
+// instrumentation, or of another name, that it reports: the client of a provider writes spans of its own, and
+// the context was lost in a stream.
 //
-// Needs: the same model and tokens, or two failures, at the same time; around a call without tokens it lies in its time.
+// Needs: the same model and tokens, or two failures, at the same time; around a call without tokens it lies
+// in its time.
 // Refuses: several calls that fit; several such spans for one call.
-// Seen in: SDKs of providers beside LangChain, which tells no input tokens of Anthropic's streams; Pipecat under OpenInference.
+// Seen in: SDKs of providers beside LangChain, which tells no input tokens of Anthropic's streams; Pipecat
+// under OpenInference.
 func (s *stitcher) byHollowTwin() {
 	h := hollowTwins{s, map[tokens][]*turn{}, map[string][]*turn{}}
 	var hollow []*turn
@@ -46,7 +49,7 @@ func (s *stitcher) byHollowTwin() {
 	}
 	var claims []claim[*turn]
 	for _, t := range hollow {
-		if of := chat.Only(h.reportedBy(t)); of != nil {
+		if of := s.onlyTurn(t.f, h.reportedBy(t)); of != nil {
 			claims = append(claims, claim[*turn]{t.f, of.f, of})
 		}
 	}

@@ -4,6 +4,9 @@
 package join
 
 import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
@@ -21,7 +24,7 @@ const (
 	hollowCall                            // a part is a model call that holds no message
 	callFailed                            // a part is a model call that failed
 	responseAlone                         // a model call tells the id of its response and no message
-	waitsUnseen                           // an answer may have asked for tools unseen, or a request repeats that of a failed step
+	waitsUnseen                           // an answer may have asked for tools, or a request repeats a failed step
 	sendsResults                          // a request holds nothing but results
 	bareSpan                              // a part has a span of its own and holds no call
 	bareStep                              // that is a step of a graph
@@ -36,50 +39,63 @@ const (
 	namesRun                              // a span names the id of its run
 )
 
-// factsOf reads the facts in one walk: those of spans were taken when the parts were read.
-func factsOf(all []*part) (has joinFacts) {
-	set := func(fact joinFacts, holds bool) {
-		if holds {
-			has |= fact
-		}
+// when is a fact where it holds.
+func when(holds bool, fact joinFacts) joinFacts {
+	if holds {
+		return fact
 	}
+	return 0
+}
+
+// factsOf reads the facts of all parts, those of their spans apart: newPart took these.
+func factsOf(all []*part) (has joinFacts) {
 	entered := map[*spantree.Node]bool{}
 	for _, f := range all {
-		set(f.facts, true)
-		loose, calls := !f.OwnRun(), len(f.turns) > 0
-		set(severalConverse, has&converses != 0 && calls)
-		set(converses, calls)
-		set(hasAgent, !loose)
-		set(modelCalls, f.onlyModelCalls())
-		set(looseCalls, loose && calls)
-		set(bareSpan, f.Root != nil && f.noCalls())
-		set(bareStep, isStep(f))
-		set(toolsAlone, len(f.tools) > 0 && len(f.models) == 0)
-		set(looseTools, len(f.tools) > 0 && loose)
-		set(loneTool, f.Root == nil && len(f.Heads) == 1 && f.Heads[0] == chat.Only(f.tools))
-		set(linksBack, f.earliest.Spans > 0 && f.earliest.Span.Links().Len() > 0)
-		set(noQuestion, f.prompt() != "" || loose && f.userText() == "")
+		again := when(has&converses != 0 && len(f.turns) > 0, severalConverse)
+		elsewhere := slices.ContainsFunc(f.Traces, func(trace string) bool { return trace != all[0].Traces[0] })
+		has |= f.facts | f.shape() | again | when(elsewhere, severalTraces)
 		for _, t := range f.turns {
-			asks, says := len(t.n.Obs.Request) > 0, len(t.n.Obs.Response) > 0
-			set(responseAlone, !asks && !says && t.n.Obs.ResponseID != "")
-			set(hollowCall, len(t.sent) == 0 && !says && f.onlyModelCall())
-			set(callFailed, t.n.Failed() && f.onlyModelCall())
-			set(waitsUnseen, loose && (t.unsaid() || t.retries()))
-			set(sendsResults, loose && len(resultsAlone(t)) > 0)
-		}
-		for _, trace := range f.Traces {
-			set(severalTraces, trace != all[0].Traces[0])
+			has |= t.shape()
 		}
 		for _, n := range f.Entry {
 			if !entered[n] {
 				entered[n] = true
 				spantree.Walk(n, func(n *spantree.Node) bool {
-					set(namesRun, n.Obs.InvocationID != "")
+					has |= when(n.Obs.InvocationID != "", namesRun)
 					return true
 				})
 			}
 		}
 	}
-	set(mayAnswer, has&severalConverse != 0 || has&converses != 0 && has&bareSpan != 0)
-	return has
+	return has | when(has&severalConverse != 0 || has&converses != 0 && has&bareSpan != 0, mayAnswer)
+}
+
+func spanFacts(n *spantree.Node) joinFacts {
+	return when(n.Obs.Relay || n.Up != nil && n.Up.Obs.Relay, relaysPosts) |
+		when(n.Obs.InvocationID != "", namesRun) |
+		when(n.Obs.Class == genai.Model && len(n.Kids) > 0 && len(n.Obs.Offered) > 0, offersTools)
+}
+
+func (p *part) shape() joinFacts {
+	loose, calls, tool := !p.OwnRun(), len(p.turns) > 0, p.alone()
+	return when(calls, converses) |
+		when(calls && loose, looseCalls) |
+		when(p.onlyModelCalls(), modelCalls) |
+		when(!loose, hasAgent) |
+		when(p.Root != nil && p.noCalls(), bareSpan) |
+		when(isStep(p), bareStep) |
+		when(len(p.tools) > 0 && len(p.models) == 0, toolsAlone) |
+		when(len(p.tools) > 0 && loose, looseTools) |
+		when(tool != nil && tool == chat.Only(p.tools), loneTool) |
+		when(p.earliest.Spans > 0 && p.earliest.Span.Links().Len() > 0, linksBack) |
+		when(p.prompt() != "" || loose && p.userText() == "", noQuestion)
+}
+
+func (t *turn) shape() joinFacts {
+	says, alone, loose := len(t.n.Obs.Response) > 0, t.f.onlyModelCall(), !t.f.OwnRun()
+	return when(len(t.n.Obs.Request) == 0 && !says && t.n.Obs.ResponseID != "", responseAlone) |
+		when(alone && len(t.sent) == 0 && !says, hollowCall) |
+		when(alone && t.n.Failed(), callFailed) |
+		when(loose && (t.unsaid() || t.retries()), waitsUnseen) |
+		when(loose && len(resultsAlone(t)) > 0, sendsResults)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// byNamedModel unites a model call without any content, alone in its trace, with the run that was going on then and names the
-// model: the client of the provider writes spans of its own, below none of the run's.
+// byNamedModel unites a model call without any content, alone in its trace, with the run that was going on
+// then and names the model: the client of the provider writes spans of its own, below none of the run's.
 //
 // Needs: one run of the service going on, without a model call on record.
 // Refuses: a second run going on; a call that names a session.
@@ -29,14 +29,14 @@ func (s *stitcher) byNamedModel() {
 	}
 }
 
-// contentless is the only span of a part where that is a model call alone in its trace which tells no more than the model that
-// was asked.
+// contentless is the only span of a part where that is a model call alone in its trace which tells no more
+// than the model that was asked.
 func (s *stitcher) contentless(f *part) *spantree.Node {
-	n := f.Heads[0]
-	if f.Root != nil || s.joined(f) || len(f.Heads) != 1 || !f.onlyModelCall() || f.turns[0].n != n || n.Spans == 0 || !n.Parent.IsEmpty() {
+	n := f.alone()
+	if n == nil || n.Spans == 0 || !f.onlyModelCall() || f.turns[0].n != n || session(n.Obs) != "" || s.joined(f) {
 		return nil
 	}
-	if n.Obs.Model == "" || len(f.turns[0].sent)+len(n.Obs.Response) > 0 || n.Reports != nil || session(n.Obs) != "" {
+	if n.Obs.Model == "" || len(f.turns[0].sent)+len(n.Obs.Response) > 0 || n.Reports != nil {
 		return nil
 	}
 	return n

@@ -11,10 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// byOffers unites tools that lost their trace context, each a trace of its own, with the run in which they ran.
+// byOffers unites tools that lost their trace context, each a trace of its own, with the run in which they
+// ran.
 //
-// Needs: the span of a model call of the service that stands for a loop of calls, was open all the time and was offered a tool
-// of this name; the next model call below it began when the tool was over.
+// Needs: the span of a model call of the service that stands for a loop of calls, was open all the time and
+// was offered a tool of this name; the next model call below it began when the tool was over.
 // Refuses: several runs of which that is true.
 // Seen in: streams of Spring AI without propagation of the context.
 func (s *stitcher) byOffers() {
@@ -24,16 +25,11 @@ func (s *stitcher) byOffers() {
 		n *spantree.Node
 	}
 	var lone []*part
+	offers := map[offer][]loop{}
 	for _, f := range s.all {
 		if f.above == nil && isLoneTool(f) {
 			lone = append(lone, f)
 		}
-	}
-	if len(lone) == 0 {
-		return
-	}
-	offers := map[offer][]loop{}
-	for _, f := range s.all {
 		for _, m := range f.models {
 			if len(m.Kids) == 0 {
 				continue
@@ -52,7 +48,8 @@ func (s *stitcher) byOffers() {
 		}
 		var runs []*part
 		for _, l := range around {
-			if tool.Within(l.n) && slices.ContainsFunc(l.n.Kids, func(n *spantree.Node) bool { return n.Obs.Class == genai.Model && tool.End <= n.Start }) {
+			goesOn := func(n *spantree.Node) bool { return n.Obs.Class == genai.Model && tool.End <= n.Start }
+			if tool.Within(l.n) && slices.ContainsFunc(l.n.Kids, goesOn) {
 				runs = append(runs, l.f)
 			}
 		}
@@ -60,8 +57,9 @@ func (s *stitcher) byOffers() {
 	}
 }
 
-// isLoneTool reports the span of a tool that is all of its trace, with whatever ran below it: an agent that is a tool of the run.
+// isLoneTool reports the span of a tool that is all of its trace, with whatever ran below it: an agent that
+// is a tool of the run.
 func isLoneTool(f *part) bool {
-	n := f.Heads[0]
-	return f.Root == nil && len(f.Heads) == 1 && len(f.Parts) == 0 && n.Obs.Class == genai.Tool && n.Obs.Name != "" && n.Up == nil && n.Parent.IsEmpty()
+	n := f.alone()
+	return n != nil && n.Up == nil && n.Obs.Class == genai.Tool && n.Obs.Name != "" && len(f.Parts) == 0
 }

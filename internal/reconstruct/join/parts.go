@@ -27,17 +27,8 @@ type part struct {
 	place int       // among all parts, in order of time
 	above *part     // an earlier part of the same run; nil: this is the first
 	whys  []string  // what united the run, kept by its first part
-	asked *string   // see UserText
+	asked *string   // see userText
 	facts joinFacts // those that its spans tell
-}
-
-// turn is a model call in its conversation.
-type turn struct {
-	f       *part
-	n       *spantree.Node
-	service string
-	sent    []*chat.Message // without instructions
-	done    bool            // another call goes on with it
 }
 
 func newPart(f *fragment.Fragment) *part {
@@ -55,18 +46,10 @@ func newPart(f *fragment.Fragment) *part {
 // read takes a span and all below it. inCall and inTool say that a model call, or a tool call, encloses them.
 func (p *part) read(n *spantree.Node, inCall, inTool bool) {
 	p.end = max(p.end, n.End)
-	if n.Obs.Relay || n.Up != nil && n.Up.Obs.Relay {
-		p.facts |= relaysPosts
-	}
-	if n.Obs.InvocationID != "" {
-		p.facts |= namesRun
-	}
+	p.facts |= spanFacts(n)
 	switch n.Obs.Class {
 	case genai.Model:
 		p.models = append(p.models, n)
-		if len(n.Kids) > 0 && len(n.Obs.Offered) > 0 {
-			p.facts |= offersTools
-		}
 		if !inCall && !spantree.IsWrapper(n) && spantree.SummedUp(n) == nil && !spantree.IsHollow(n) {
 			p.turns = append(p.turns, &turn{f: p, n: n, service: serviceName(n), sent: chat.AfterSystem(n.Request())})
 			inCall = true
@@ -82,8 +65,6 @@ func (p *part) read(n *spantree.Node, inCall, inTool bool) {
 	}
 }
 
-func compareTurns(a, b *turn) int { return spantree.CompareNodes(a.n, b.n) }
-
 func serviceName(n *spantree.Node) string { return textAt(n.Resource, "service.name") }
 
 // textAt is an attribute as text, "" where there is none.
@@ -94,17 +75,18 @@ func textAt(m pcommon.Map, key string) string {
 	return ""
 }
 
-// interval is when the part took place, by the clock that is assumed for its trace.
-func (p *part) interval() (start, end uint64) { return p.earliest.Start + p.Behind, p.end + p.Behind }
+// interval is a time, ns since the epoch.
+type interval struct{ start, end uint64 }
+
+// time is when the part took place, by the clock that is assumed for its trace.
+func (p *part) time() interval { return interval{p.earliest.Start + p.Behind, p.end + p.Behind} }
 
 // spans reports whether the part was going on while another one took place.
 func (p *part) spans(g *part) bool {
-	start, end := p.interval()
-	from, to := g.interval()
-	return start <= from && to <= end
+	return p.time().start <= g.time().start && g.time().end <= p.time().end
 }
 
-// UserText is the text that the user said last, as the part's own span or its first model call holds it.
+// userText is the text that the user said last, as the part's own span or its first model call holds it.
 func (p *part) userText() string {
 	if p.asked == nil {
 		text := p.Fragment.UserText()
@@ -113,8 +95,8 @@ func (p *part) userText() string {
 	return *p.asked
 }
 
-// question is what the part was asked: the text of the user, else what its own span was started with, which may be no
-// message.
+// question is what the part was asked: the text of the user, else what its own span was started with, which
+// may be no message.
 func (p *part) question() string {
 	if text := p.userText(); text != "" || p.Root == nil {
 		return text
@@ -133,10 +115,8 @@ func (p *part) says(get func(*genai.Observation) string) (value string) {
 	if p.Root != nil {
 		look(p.Root)
 	}
-	for _, list := range [][]*spantree.Node{p.Entry, p.Heads} {
-		for _, n := range list {
-			spantree.Walk(n, look)
-		}
+	for _, n := range slices.Concat(p.Entry, p.Heads) {
+		spantree.Walk(n, look)
 	}
 	return value
 }
@@ -151,7 +131,15 @@ func (p *part) longest() (sent []*chat.Message) {
 	return sent
 }
 
-// NoCalls reports a part with neither a model call nor a tool call.
+// alone is the only span of a part where that names no parent: it is a trace of its own.
+func (p *part) alone() *spantree.Node {
+	if n := p.Heads[0]; p.Root == nil && len(p.Heads) == 1 && n.Parent.IsEmpty() {
+		return n
+	}
+	return nil
+}
+
+// noCalls reports a part with neither a model call nor a tool call.
 func (p *part) noCalls() bool { return len(p.turns)+len(p.tools) == 0 }
 
 // onlyModelCalls reports model calls without the span of an agent around them or a tool call beside them.
@@ -167,9 +155,15 @@ func (p *part) beside(g *part) bool {
 func (p *part) onlyModelCall() bool { return len(p.turns) == 1 && len(p.tools) == 0 }
 
 // overlaps reports spans that have a moment in common.
-func overlaps(n *spantree.Node, m *spantree.Node) bool { return n.Start <= m.End && m.Start <= n.End }
+func overlaps(n, m *spantree.Node) bool { return n.Start <= m.End && m.Start <= n.End }
 
-// liesIn reports that a span lies in the time of another one, give or take the slack of clocks.
-func liesIn(n *spantree.Node, m *spantree.Node, slack uint64) bool {
-	return m.Start <= n.Start+slack && n.End <= m.End+slack
+// endsBefore reports a span that had ended when another one began, as far as clocks tell.
+func endsBefore(n, m *spantree.Node) bool { return n.End <= m.Start+spantree.ClockSlack }
+
+// liesIn reports that a span lies in the time of another one, as far as clocks tell.
+func liesIn(n, m *spantree.Node) bool {
+	return m.Start <= n.Start+spantree.ClockSlack && n.End <= m.End+spantree.ClockSlack
 }
+
+// reporterKey is one instrumentation of one service.
+type reporterKey struct{ service, scope string }

@@ -4,10 +4,10 @@
 package join
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
@@ -21,9 +21,9 @@ type stitcher struct {
 
 	calls *askings           // see asked
 	ends  map[string][]*turn // by trace, see ended
-	lost  map[string][]*turn // by the text of their answer, see handedTo
+	lost  map[string][]*turn // by the text of their answer, see handedOn
 
-	hearings map[string][]hearing // see told
+	hearings map[string][]hearing // see heard
 }
 
 // Why a run was refused.
@@ -37,9 +37,13 @@ const (
 
 func (s *stitcher) refuse(f *part, why string, runs ...*part) (taken bool) {
 	if s.run.Explain {
-		s.run.Decisions = append(s.run.Decisions, rule.Decision{Rule: s.rule, Of: f.Fragment, Field: rule.Refused, Was: names(runs), Now: why})
+		s.decide(f, rule.Refused, names(runs), why)
 	}
 	return false
+}
+
+func (s *stitcher) decide(f *part, field, was, now string) {
+	s.run.Decisions = append(s.run.Decisions, rule.Decision{Rule: s.rule, Of: f.Fragment, Field: field, Was: was, Now: now})
 }
 
 // names lists parts by their traces and the spans that name them.
@@ -51,8 +55,8 @@ func names(parts []*part) string {
 	return strings.Join(out, " ")
 }
 
-// propose says that a part belongs to one of some runs, each named by any of its parts. It is taken where these are one
-// run: of several that fit equally well, none is known to be the one.
+// propose says that a part belongs to one of some runs, each named by any of its parts. It is taken where
+// these are one run: of several that fit equally well, none is known to be the one.
 func (s *stitcher) propose(f *part, why string, runs ...*part) (taken bool) {
 	first, later := s.sole(f, runs...), s.find(f)
 	if first == nil {
@@ -67,7 +71,7 @@ func (s *stitcher) propose(f *part, why string, runs ...*part) (taken bool) {
 		s.run.Mark(s.rule, first.Fragment)
 		s.run.Mark(s.rule, later.Fragment)
 		if s.run.Explain {
-			s.run.Decisions = append(s.run.Decisions, rule.Decision{Rule: s.rule, Of: f.Fragment, Field: "run", Was: names([]*part{later}), Now: names([]*part{first}) + ", by " + why})
+			s.decide(f, "run", names([]*part{later}), names([]*part{first})+", by "+why)
 		}
 	}
 	return true
@@ -88,7 +92,18 @@ func (s *stitcher) sole(f *part, runs ...*part) *part {
 	return run
 }
 
-// claim says that a part belongs to a run, where one part alone can be what fits: a second report of a call, say.
+// onlyTurn is the only model call that fits a part, nil where there are several, be they of one run.
+func (s *stitcher) onlyTurn(f *part, fit []*turn) *turn {
+	if len(fit) > 1 {
+		for _, t := range fit {
+			s.refuse(f, severalFit, t.f)
+		}
+	}
+	return chat.Only(fit)
+}
+
+// claim says that a part belongs to a run, where one part alone can be what fits: a second report of a call,
+// say.
 type claim[T comparable] struct {
 	part, run *part
 	of        T
@@ -108,6 +123,14 @@ func proposeClaims[T comparable](s *stitcher, why string, claims []claim[T]) (ta
 		}
 	}
 	return taken
+}
+
+// prefer leaves of a list what is better, if there is any.
+func prefer[T any](list []T, better func(T) bool) []T {
+	if some := slices.DeleteFunc(slices.Clone(list), func(one T) bool { return !better(one) }); len(some) > 0 {
+		return some
+	}
+	return list
 }
 
 // find returns the first part of the run to which a part belongs.
@@ -136,28 +159,6 @@ func (s *stitcher) runs() (runs [][]*part) {
 	return runs
 }
 
-// turns are the model calls of all parts.
-func (s *stitcher) turns() iter.Seq[*turn] {
-	return func(yield func(*turn) bool) {
-		for _, f := range s.all {
-			for _, t := range f.turns {
-				if !yield(t) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// turnsOf are the model calls of the parts of a run, in an order.
-func turnsOf(run []*part, order func(a, b *turn) int) (turns []*turn) {
-	for _, f := range run {
-		turns = append(turns, f.turns...)
-	}
-	slices.SortStableFunc(turns, order)
-	return turns
-}
-
 // sameService reports that two parts may be of one run by their services.
 func (s *stitcher) sameService(run, f *part) bool {
 	return run.service == f.service || s.refuse(f, serviceDiffers, run)
@@ -180,29 +181,3 @@ func sameTrace(a, b *part) bool {
 
 // atMost is a list without what is beyond a bound.
 func atMost[T any](list []T, n int) []T { return list[:min(len(list), n)] }
-
-// Lists collects values by a key, and keeps the keys in the order in which they came.
-type Lists[K comparable, V any] struct {
-	keys []K
-	of   map[K][]V
-}
-
-func (l *Lists[K, V]) Add(key K, value V) {
-	if l.of == nil {
-		l.of = map[K][]V{}
-	}
-	if _, known := l.of[key]; !known {
-		l.keys = append(l.keys, key)
-	}
-	l.of[key] = append(l.of[key], value)
-}
-
-func (l *Lists[K, V]) InOrder() iter.Seq2[K, []V] {
-	return func(yield func(K, []V) bool) {
-		for _, k := range l.keys {
-			if !yield(k, l.of[k]) {
-				return
-			}
-		}
-	}
-}

@@ -14,7 +14,7 @@ import (
 // Refuses: another service.
 // Seen in: AutoGen, whose agents hand every message over in a trace of its own.
 func (s *stitcher) byRelay() {
-	made := map[SpanKey]*part{}
+	made := map[spantree.SpanKey]*part{}
 	each := func(visit func(f *part, n *spantree.Node)) {
 		for _, f := range s.all {
 			for _, top := range f.Tops() {
@@ -22,12 +22,12 @@ func (s *stitcher) byRelay() {
 			}
 		}
 	}
-	each(func(f *part, n *spantree.Node) { made[SpanKeyOf(n)] = f })
+	each(func(f *part, n *spantree.Node) { made[spantree.SpanKeyOf(n)] = f })
 	if len(made) == 0 {
 		return
 	}
 	each(func(f *part, n *spantree.Node) {
-		for key := range Linked(n) {
+		for key := range spantree.Linked(n) {
 			if of := made[key]; of != nil && s.sameService(of, f) {
 				s.propose(f, fragment.ByLinks, of)
 			}

@@ -15,13 +15,16 @@ import (
 
 // This file tells what a request repeats of the model call before it.
 
-// continues reports that the request of t repeats the request of a and its answer. Beyond these it holds only what the
-// assistant, the tools and other agents said since. Of a request that was cut nobody knows where it ends.
+// continues reports that the request of t repeats the request of a and its answer. Beyond these it holds only
+// what the assistant, the tools and other agents said since. Of a request that was cut nobody knows where it
+// ends.
 func continues(a, t *turn) bool {
-	if a.n.Obs.RequestLabel == tape.Truncated || len(a.sent) == 0 || len(t.sent) <= len(a.sent) || chat.CommonPrefix(a.sent, t.sent) < len(a.sent) {
+	n := len(a.sent)
+	if a.n.Obs.RequestLabel == tape.Truncated || n == 0 || n >= len(t.sent) || chat.CommonPrefix(a.sent, t.sent) < n {
 		return false
 	}
-	return (spantree.RepeatsAnswer(a.n, t.n, t.sent) || spantree.SameAnswer(a.n, t.n) || toldToUser(a, t.sent[len(a.sent)])) && sameTurn(a, t)
+	goesOn := spantree.RepeatsAnswer(a.n, t.n, t.sent) || spantree.SameAnswer(a.n, t.n) || toldToUser(a, t.sent[n])
+	return goesOn && sameTurn(a, t)
 }
 
 // afterRequest are the messages of a turn behind those of an earlier model call.
@@ -47,7 +50,8 @@ func sameTurn(a, t *turn) bool {
 		case m.Tape.Role == tape.RoleAssistant, m.Tape.Role == tape.RoleTool:
 		case first && toldToUser(a, m):
 			quoted = true
-		case i > len(a.sent) && t.sent[i-1].Tape.Role == tape.RoleTool && len(task) >= chat.MinQuoted && strings.Contains(chat.TextOf(m), task): // the framework wants an answer now
+		case i > len(a.sent) && t.sent[i-1].Tape.Role == tape.RoleTool && len(task) >= chat.MinQuoted && strings.Contains(chat.TextOf(m), task):
+			// the framework wants an answer now
 		case m.Tape.Role != tape.RoleUser:
 			return false
 		case m.Tape.Name != "" && speaker != "" && m.Tape.Name != speaker: // an agent of a group
@@ -60,8 +64,8 @@ func sameTurn(a, t *turn) bool {
 	return true
 }
 
-// toldToUser reports a user message with what a tool said that failed when a model call had asked for it: a program that
-// answers no call of a step that broke tells the model so.
+// toldToUser reports a user message with what a tool said that failed when a model call had asked for it: a
+// program that answers no call of a step that broke tells the model so.
 func toldToUser(a *turn, m *chat.Message) bool {
 	if m.Tape.Role != tape.RoleUser || !spantree.AsksTools(a.n) {
 		return false
@@ -79,8 +83,8 @@ func repeatsIDs(n *spantree.Node, t *turn) bool {
 // failureTold is what stands before a failure where a framework tells of it in words of its own.
 var failureTold = regexp.MustCompile(`^[^{}\[\]"]*(?i:error|fail|exception)`)
 
-// tellsFailure reports a text that holds what a tool that failed said. A few words have to stand behind a colon that says so;
-// of a failure without words the text begins with one.
+// tellsFailure reports a text that holds what a tool that failed said. A few words have to stand behind a
+// colon that says so; of a failure without words the text begins with one.
 func tellsFailure(text string, n *spantree.Node) bool {
 	said := chat.FailureText(n.Obs.Error)
 	if len(said) >= chat.MinQuoted {

@@ -8,11 +8,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
 )
 
-// byResponse unites model calls that tell the id of a response and no message with the run that holds the messages: the
-// client of the provider opened a trace of its own.
+// byResponse unites model calls that tell the id of a response and no message with the run that holds the
+// messages: the client of the provider opened a trace of its own.
 //
 // Needs: the id of a response on a call without content and on one with it, which overlap in time.
-// Refuses: a part with a tool, with content, or with a call of which no other report came, unless that failed.
+// Refuses: a part with a tool, with content, or with a call of which no other report came, unless that
+// failed.
 // Seen in: SDKs of providers.
 func (s *stitcher) byResponse() {
 	full := map[string]*turn{}
@@ -28,8 +29,8 @@ func (s *stitcher) byResponse() {
 	}
 }
 
-// reportersOf are the parts that report the calls of a part with their content, by the ids of the responses; none where one
-// is missing. Whose a failed call without an id is, the others tell.
+// reportersOf are the parts that report the calls of a part with their content, by the ids of the responses;
+// none where one is missing. Whose a failed call without an id is, the others tell.
 func reportersOf(f *part, full map[string]*turn) (runs []*part) {
 	for _, t := range f.turns {
 		of := full[t.n.Obs.ResponseID]

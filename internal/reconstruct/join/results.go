@@ -9,19 +9,19 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
-	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // callsLost stands for the number of calls of an answer that lost them beside its text.
 const callsLost = -1
 
-// byResults unites a model call whose request holds nothing but results with the run that waits for them: the provider keeps
-// the conversation.
+// byResults unites a model call whose request holds nothing but results with the run that waits for them: the
+// provider keeps the conversation.
 //
-// Needs: one run whose last answer, under the same instructions, asked for as many calls, whose ids are of another kind than
-// those of the results; or lost the calls beside its text.
-// Refuses: the id of a call that is known; several runs; another conversation; the same trace; more than ten minutes.
+// Needs: one run whose last answer, under the same instructions, asked for as many calls, whose ids are of
+// another kind than those of the results; or lost the calls beside its text.
+// Refuses: the id of a call that is known; several runs; another conversation; the same trace; more than ten
+// minutes.
 // Seen in: Traceloop with the Responses API, which records the ids of items of an answer.
 func (s *stitcher) byResults() {
 	type key struct {
@@ -40,12 +40,12 @@ func (s *stitcher) byResults() {
 			for _, k := range []key{{t.service, system, len(ids)}, {t.service, system, callsLost}} {
 				waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool { return last[s.find(o.f)] != o || o.n.End+maxToolTime < t.n.Start })
 				for _, o := range atMost(waiting[k], maxAskings) {
-					if s.find(o.f) != s.find(t.f) && o.n.End <= t.n.Start+spantree.ClockSlack && idsDiffer(o, ids) && s.oneConversation(o.f, o.n, t.f, t.n) {
+					if s.find(o.f) != s.find(t.f) && endsBefore(o.n, t.n) && idsDiffer(o, ids) && s.oneConversation(o.f, o.n, t.f, t.n) {
 						fit = append(fit, o)
 					}
 				}
 			}
-			if o := chat.Only(fit); o != nil && s.otherTrace(o.f, t.f) && s.propose(t.f, fragment.ByConversation, o.f) {
+			if o := s.onlyTurn(t.f, fit); o != nil && s.otherTrace(o.f, t.f) && s.propose(t.f, fragment.ByConversation, o.f) {
 				s.after(o.f, o.n, t.f, t.n)
 			}
 		}

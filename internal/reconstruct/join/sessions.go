@@ -15,11 +15,13 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// bySession unites parts that hold no user message of their own with the run of the same session, and parts that were sent the
-// prompt of a run with that. Of some runs nothing but a record of the prompt came: they go on until the next one begins.
+// bySession unites parts that hold no user message of their own with the run of the same session, and parts
+// that were sent the prompt of a run with that. Of some runs nothing but a record of the prompt came: they go
+// on until the next one begins.
 //
-// Needs: one run of the session and service around the part in time; else the only run of the session, which waits for tools
-// in another trace with a clock ahead; else the last prompt of the session, or of the trace where no session is named.
+// Needs: one run of the session and service around the part in time; else the only run of the session, which
+// waits for tools in another trace with a clock ahead; else the last prompt of the session, or of the trace
+// where no session is named.
 // Refuses: several runs. Where no session is named, the agent is what a part and its run have in common.
 // Seen in: command line agents, which write the prompt as a log record.
 func (s *stitcher) bySession() {
@@ -78,8 +80,8 @@ func (s *stitcher) bySession() {
 // unnamedSession begins what stands for the session where none is named.
 const unnamedSession = "\x00"
 
-// session is what says which run a part without a user message belongs to: its conversation, else its agent, by name and
-// instructions.
+// session is what says which run a part without a user message belongs to: its conversation, else its agent,
+// by name and instructions.
 func session(o *genai.Observation) string {
 	if o.ConversationID != "" || o.Agent.Name == "" || len(o.System) == 0 {
 		return o.ConversationID
@@ -94,10 +96,11 @@ func session(o *genai.Observation) string {
 	return said.String()
 }
 
-// waitsAhead reports a run that asked for tools at last, where a part in another trace seems to have begun before the run: the
-// clock of that trace is behind.
+// waitsAhead reports a run that asked for tools at last, where a part in another trace seems to have begun
+// before the run: the clock of that trace is behind.
 func waitsAhead(run, f *part) bool {
-	return len(f.turns) > 0 && len(run.turns) > 0 && !sameTrace(run, f) && run.earliest.Start >= f.earliest.Start && spantree.AsksTools(run.turns[len(run.turns)-1].n)
+	return len(f.turns) > 0 && len(run.turns) > 0 && !sameTrace(run, f) && run.earliest.Start >= f.earliest.Start &&
+		spantree.AsksTools(run.turns[len(run.turns)-1].n)
 }
 
 // prompt is the prompt of a run of which nothing but the record of it came.

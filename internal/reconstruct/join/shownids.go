@@ -9,11 +9,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// byShownCalls unites a part with the run whose call, or whose result, its requests show among what was said since the last
-// user message, and which goes on with it.
+// byShownCalls unites a part with the run whose call, or whose result, its requests show among what was said
+// since the last user message, and which goes on with it.
 //
-// Needs: an id that one answer alone has given first, in a request that does not repeat the one before: a history was
-// compacted, or the provider keeps the conversation and is sent what is new.
+// Needs: an id that one answer alone has given first, in a request that does not repeat the one before: a
+// history was compacted, or the provider keeps the conversation and is sent what is new.
 // Refuses: another service or conversation; an answer that another call goes on with.
 // Seen in: the Responses API with previous_response_id.
 func (s *stitcher) byShownCalls() {

@@ -25,8 +25,8 @@ type heldSteps struct {
 
 // bySteps unites the steps of a graph that hold no call, and nothing but what a run holds too, with that run.
 //
-// Needs: a step that was given what a run of its trace was asked, or whose state holds what one run of the service
-// going on at that time was asked or answered.
+// Needs: a step that was given what a run of its trace was asked, or whose state holds what one run of the
+// service going on at that time was asked or answered.
 // Refuses: several runs; words of the user in another trace when the step tells how it ended.
 // Seen in: LangGraph and LangChain, whose steps lose the span above them or their trace context.
 func (s *stitcher) bySteps() {
@@ -72,7 +72,7 @@ func (s *stitcher) bySteps() {
 func (h *heldSteps) add(f *part) {
 	run := h.find(f)
 	if !isStep(f) {
-		h.times[run] = h.times[run].of(f)
+		h.times[run] = h.times[run].with(f)
 	}
 	if h.texts[run] == nil {
 		h.texts[run] = map[string]bool{}
@@ -107,9 +107,9 @@ func (h *heldSteps) add(f *part) {
 	}
 }
 
-// giveAsked unites a step that holds no answer with the run that was asked what it was given: the one of its trace that
-// misses the same parent, else that began last before it. Without a run in its trace, the step must not tell how it ended,
-// see byAnswer.
+// giveAsked unites a step that holds no answer with the run that was asked what it was given: the one of its
+// trace that misses the same parent, else that began last before it. Without a run in its trace, the step
+// must not tell how it ended, see byAnswer.
 func (h *heldSteps) giveAsked(f *part, asked string) {
 	var run *part
 	alone := true
@@ -136,8 +136,8 @@ func (h *heldSteps) giveAsked(f *part, asked string) {
 	}
 }
 
-// stepKey tells the function of a tool whose span says no more than its name and the one text that it was given: the call
-// that a model asked for.
+// stepKey tells the function of a tool whose span says no more than its name and the one text that it was
+// given: the call that a model asked for.
 func stepKey(name, text string) string { return "step " + name + "\x00" + text }
 
 // onlyTextOf is the value of arguments that are one text and nothing else.
@@ -148,8 +148,8 @@ func onlyTextOf(args exactjson.Value) string {
 	return strings.TrimSpace(args.Members()[0].Value.Str())
 }
 
-// held are the keys of what the model answered since the user spoke last: the last answer, and all calls by their ids. A
-// step recorded it as its state or, where no run lies in its trace, was given it.
+// held are the keys of what the model answered since the user spoke last: the last answer, and all calls by
+// their ids. A step recorded it as its state or, where no run lies in its trace, was given it.
 func (h *heldSteps) held(f *part) (keys []string) {
 	messages := fragment.ConversationOf(f.Root)
 	if messages == nil && !slices.ContainsFunc(f.Traces, func(t string) bool { return len(h.runs[t]) > 0 }) {
@@ -168,16 +168,15 @@ func (h *heldSteps) held(f *part) (keys []string) {
 	return keys
 }
 
-// during proposes the runs of the service that were going on while a step took place, of those that hold what it holds. Where
-// more hold it than can be looked at, none is proposed.
+// during proposes the runs of the service that were going on while a step took place, of those that hold what
+// it holds. Where more hold it than can be looked at, none is proposed.
 func (h *heldSteps) during(step *part, holders []*part) (taken bool) {
 	if len(holders) > maxAskings {
 		return false
 	}
-	at := interval{}.of(step)
 	var runs []*part
 	for _, g := range holders {
-		if h.times[h.find(g)].touches(at) && h.sameService(g, step) {
+		if h.times[h.find(g)].touches(step.time()) && h.sameService(g, step) {
 			runs = append(runs, g)
 		}
 	}
@@ -189,7 +188,7 @@ func (h *heldSteps) assign(step *part, runs ...*part) (taken bool) {
 	if len(runs) == 0 {
 		return false
 	}
-	both := h.times[h.find(runs[0])].of(step)
+	both := h.times[h.find(runs[0])].with(step)
 	taken = h.propose(step, fragment.ByContent, runs...)
 	if taken {
 		h.times[h.find(step)] = both
@@ -197,16 +196,13 @@ func (h *heldSteps) assign(step *part, runs ...*part) (taken bool) {
 	return taken
 }
 
-// interval is a time, ns since the epoch.
-type interval struct{ start, end uint64 }
-
-// of is the interval with that of a part.
-func (i interval) of(f *part) interval {
-	start, end := f.interval()
+// with is the interval with that of a part.
+func (i interval) with(f *part) interval {
+	time := f.time()
 	if i.end == 0 {
-		return interval{start, end}
+		return time
 	}
-	return interval{min(i.start, start), max(i.end, end)}
+	return interval{min(i.start, time.start), max(i.end, time.end)}
 }
 
 // touches reports that two intervals have a moment in common, as far as clocks tell.
@@ -217,8 +213,8 @@ func (i interval) touches(other interval) bool {
 // isStep reports a step of a graph without calls.
 func isStep(f *part) bool { return f.Root != nil && f.Root.Obs.WeakAgent && f.noCalls() }
 
-// isNoRun reports that a step without a conversation as its state is no run. One that failed and was given no more than a
-// user message may be a run that went no further.
+// isNoRun reports that a step without a conversation as its state is no run. One that failed and was given no
+// more than a user message may be a run that went no further.
 func isNoRun(f *part) bool { return !f.Root.Failed() || len(chat.SinceUser(handed(f))) > 1 }
 
 // returnedBy reports that a tool of the part returned the text.

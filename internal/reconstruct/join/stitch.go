@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// joinRule proposes unions of parts. Where a fact that it needs is not there it would propose none, and is not run.
+// joinRule proposes unions of parts. Where a fact that it needs is not there it would propose none, and is
+// not run.
 type joinRule struct {
 	id    rule.ID
 	needs joinFacts

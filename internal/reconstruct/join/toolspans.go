@@ -47,7 +47,8 @@ func (s *stitcher) toolSpansBeside(parts []*part, wanted func(*spantree.Node) bo
 	return spans
 }
 
-// around lists those of other traces than a part's that lie around one of its tools in time, in order of their start.
+// around lists those of other traces than a part's that lie around one of its tools in time, in order of
+// their start.
 func (t toolSpans) around(f *part, n *spantree.Node) (fit []*spantree.Node) {
 	list := t.byName[n.Obs.Name]
 	before, _ := slices.BinarySearchFunc(list, n.Start+spantree.ClockSlack+1, func(a *spantree.Node, at uint64) int { return cmp.Compare(a.Start, at) })
@@ -59,30 +60,31 @@ func (t toolSpans) around(f *part, n *spantree.Node) (fit []*spantree.Node) {
 	return fit
 }
 
-// twins lists those around a tool that may report the same call: those of another instrumentation, and those of a framework
-// around a function of the program.
+// twins lists those around a tool that may report the same call: those of another instrumentation, and those
+// of a framework around a function of the program.
 func (t toolSpans) twins(f *part, n *spantree.Node) []*spantree.Node {
 	return slices.DeleteFunc(t.around(f, n), func(a *spantree.Node) bool { return a.Scope == n.Scope && !callsFunction(a, n) && !namedAnew(a, n) })
 }
 
-// callsFunction reports a span of a tool that knows the id of its call, and one within its time that knows none: a function of
-// the program does not learn it. Where a program has one scope for all its spans, that tells them from the same call of
-// another run.
+// callsFunction reports a span of a tool that knows the id of its call, and one within its time that knows
+// none: a function of the program does not learn it. Where a program has one scope for all its spans, that
+// tells them from the same call of another run.
 func callsFunction(around, n *spantree.Node) bool {
 	return around.Obs.CallID != "" && n.Obs.CallID == "" && n.Within(around)
 }
 
-// namedAnew reports two spans of a tool of one scope under two names, one within the time of the other, that tell the same of
-// it: what a program writes of its function within the span of the framework, which does not learn the id of a call in a
-// stream. Equal calls beside each other have one name.
+// namedAnew reports two spans of a tool of one scope under two names, one within the time of the other, that
+// tell the same of it: what a program writes of its function within the span of the framework, which does not
+// learn the id of a call in a stream. Equal calls beside each other have one name.
 func namedAnew(around, n *spantree.Node) bool {
 	same, alike := tellsSame(around, n)
 	return same && alike && around.Obs.CallID == "" && n.Obs.CallID == "" && around.Source.Span.Name() != n.Source.Span.Name() && n.Within(around)
 }
 
-// reportedAgain finds the tools of parts without a model that report a call which a span elsewhere reports already: of another
-// instrumentation, or under another name, around it in time, and telling the same of it. Such a span executed no other call,
-// however well one fits that nobody executed: a model may ask once more for what it had done, and the program end there.
+// reportedAgain finds the tools of parts without a model that report a call which a span elsewhere reports
+// already: of another instrumentation, or under another name, around it in time, and telling the same of it.
+// Such a span executed no other call, however well one fits that nobody executed: a model may ask once more
+// for what it had done, and the program end there.
 func (s *stitcher) reportedAgain(parts []*part) map[*spantree.Node]bool {
 	again := map[*spantree.Node]bool{}
 	spans := s.toolSpansBeside(parts, func(n *spantree.Node) bool { return n.Obs.CallID == "" })
@@ -97,8 +99,8 @@ func (s *stitcher) reportedAgain(parts []*part) map[*spantree.Node]bool {
 	return again
 }
 
-// tellsSame reports two spans of tools in which nothing that both tell of the call differs, and whether there is any of it. What
-// a framework told the model of a failure may be all that its span shows of it.
+// tellsSame reports two spans of tools in which nothing that both tell of the call differs, and whether there
+// is any of it. What a framework told the model of a failure may be all that its span shows of it.
 func tellsSame(a, b *spantree.Node) (same, alike bool) {
 	if a.Obs.CallID != "" && b.Obs.CallID != "" && a.Obs.CallID != b.Obs.CallID {
 		return false, false

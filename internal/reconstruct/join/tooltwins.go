@@ -11,13 +11,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// byToolTwin unites a part that holds nothing but tools, and what the program wrote around them, with the run of which another
-// instrumentation reports every one of these calls.
+// byToolTwin unites a part that holds nothing but tools, and what the program wrote around them, with the run
+// of which another instrumentation reports every one of these calls.
 //
-// Needs: for each tool one of the run, of another trace, with the same name, around it in time, and nothing that both tell
-// differs; something that both tell, or the same service, and no other question of the user.
+// Needs: for each tool one of the run, of another trace, with the same name, around it in time, and nothing
+// that both tell differs; something that both tell, or the same service, and no other question of the user.
 // Refuses: calls of several runs; a part that is joined already.
-// Seen in: functions of a program that the framework runs in threads of its own; frameworks with a tracer of their own.
+// Seen in: functions of a program that the framework runs in threads of its own; frameworks with a tracer of
+// their own.
 func (s *stitcher) byToolTwin() {
 	var parts []*part
 	for _, f := range s.all {

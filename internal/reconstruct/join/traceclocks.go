@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// after says that a model call of one part led to a span of another. A model call was also led to by the tools that ran
-// before it. Where the times say otherwise, the clock of the later part's trace is behind.
+// after says that a model call of one part led to a span of another. A model call was also led to by the
+// tools that ran before it. Where the times say otherwise, the clock of the later part's trace is behind.
 func (s *stitcher) after(f *part, cause *spantree.Node, g *part, effect *spantree.Node) {
 	if sameTrace(f, g) {
 		return
@@ -49,9 +49,10 @@ func (s *stitcher) delay(f *part, behind uint64) {
 	}
 }
 
-// clocks finds a lower bound on how far the clock of each trace lags behind, from what the parts of a run hold together. A
-// tool runs after the response that asked for it, and an agent begins after it was handed the conversation. A part that
-// seems to have begun before the run did, and of which nothing says more, comes last.
+// clocks finds a lower bound on how far the clock of each trace lags behind, from what the parts of a run
+// hold together. A tool runs after the response that asked for it, and an agent begins after it was handed
+// the conversation. A part that seems to have begun before the run did, and of which nothing says more, comes
+// last.
 func (s *stitcher) clocks() {
 	for _, run := range s.runs() {
 		if !slices.ContainsFunc(run, func(f *part) bool { return !sameTrace(f, run[0]) }) {
@@ -70,7 +71,8 @@ func (s *stitcher) clocks() {
 	}
 }
 
-// mainAgent is the part of a run with the agent that began it: the first, unless one of the others handed over to it.
+// mainAgent is the part of a run with the agent that began it: the first, unless one of the others handed
+// over to it.
 func (s *stitcher) mainAgent(run []*part) (whole *part) {
 	for _, f := range run {
 		if f.OwnRun() && !f.AsTool && (whole == nil || handsOverTo(f, whole)) {
@@ -80,8 +82,8 @@ func (s *stitcher) mainAgent(run []*part) (whole *part) {
 	return whole
 }
 
-// beginAfter moves parts in other traces that seem to have begun before the agent of the run did behind the last call of
-// that agent's trace. A step without a call may be what the run began with.
+// beginAfter moves parts in other traces that seem to have begun before the agent of the run did behind the
+// last call of that agent's trace. A step without a call may be what the run began with.
 func (s *stitcher) beginAfter(whole *part, run []*part) {
 	last := whole.Root.Start
 	for _, f := range run {

@@ -24,12 +24,13 @@ type twinCalls struct {
 	costs      map[cost][]*turn
 }
 
-// byTwin unites parts that report model calls of a run once more, in traces of their own: the context was lost below the
-// spans of another instrumentation, or the one that read a stream wrote its answer elsewhere.
+// byTwin unites parts that report model calls of a run once more, in traces of their own: the context was
+// lost below the spans of another instrumentation, or the one that read a stream wrote its answer elsewhere.
 //
-// Needs: for each call of the part, one around it in time, of another trace, that tells the same last message and answer,
-// the same cost, or the same request and no answer.
-// Refuses: a tool in the part; calls of several runs; a report of the same instrumentation, unless it records the answer.
+// Needs: for each call of the part, one around it in time, of another trace, that tells the same last message
+// and answer, the same cost, or the same request and no answer.
+// Refuses: a tool in the part; calls of several runs; a report of the same instrumentation, unless it records
+// the answer.
 // Seen in: OpenLIT beside other instrumentations; Langfuse; Logfire.
 func (s *stitcher) byTwin() {
 	w := twinCalls{s, map[*turn]string{}, map[string][]*turn{}, map[string][]*turn{}, map[*turn]bool{}, map[cost][]*turn{}}
@@ -90,7 +91,7 @@ func requestOf(t *turn) string {
 func (w *twinCalls) retold(t *turn) (fit []*turn) {
 	list := w.told[w.keys[t]]
 	for _, of := range atMost(list, maxAskings) {
-		if of.n.Scope != t.n.Scope && len(of.sent) == len(t.sent) && of.n.Reports == nil && liesIn(t.n, of.n, spantree.ClockSlack) && w.otherTrace(of.f, t.f) && w.sameService(of.f, t.f) {
+		if of.n.Scope != t.n.Scope && len(of.sent) == len(t.sent) && liesIn(t.n, of.n) && w.mayReport(t, of) {
 			fit = append(fit, of)
 		}
 	}
@@ -105,26 +106,31 @@ func (w *twinCalls) withoutAnswer(t *turn) []*turn {
 	var fit []*turn
 	list := w.unanswered[requestOf(t)]
 	for _, of := range atMost(list, maxAskings) {
-		during := of.n.Scope != t.n.Scope && liesIn(t.n, of.n, spantree.ClockSlack)
-		if of.n.Reports == nil && spantree.SameModel(of.n.Obs, t.n.Obs) && (during || recordsAnswer(t.n, of.n) && !w.recorded[of]) && w.otherTrace(of.f, t.f) && w.sameService(of.f, t.f) {
+		during := of.n.Scope != t.n.Scope && liesIn(t.n, of.n)
+		if spantree.SameModel(of.n.Obs, t.n.Obs) && (during || recordsAnswer(t.n, of.n) && !w.recorded[of]) && w.mayReport(t, of) {
 			fit = append(fit, of)
 		}
 	}
-	if len(fit) != 1 {
+	if w.onlyTurn(t.f, fit) == nil {
 		return nil
 	}
 	w.recorded[fit[0]] = true
 	return fit
 }
 
-// recordsAnswer reports a record of one moment that may be of the answer to a call of the same instrumentation, which took
-// time and began before. Nothing stands above the two.
+// mayReport reports that a call may be reported once more by one in another trace.
+func (w *twinCalls) mayReport(t, of *turn) bool {
+	return of.n.Reports == nil && w.otherTrace(of.f, t.f) && w.sameService(of.f, t.f)
+}
+
+// recordsAnswer reports a record of one moment that may be of the answer to a call of the same
+// instrumentation, which took time and began before. Nothing stands above the two.
 func recordsAnswer(record, n *spantree.Node) bool {
 	return record.Scope == n.Scope && record.Start == record.End && n.End > n.Start && n.Start <= record.Start && record.Up == nil && n.Up == nil
 }
 
-// cost is what a model call of a conversation took, and how far the conversation had come: what the user said and what tools
-// returned. How answers are divided into messages is each instrumentation's own.
+// cost is what a model call of a conversation took, and how far the conversation had come: what the user said
+// and what tools returned. How answers are divided into messages is each instrumentation's own.
 type cost struct {
 	service         string
 	in, out         int64
@@ -152,19 +158,20 @@ func costOf(t *turn) (c cost, ok bool) {
 	return c, c.asked > 0
 }
 
-// toldInPart is the only call around t in time with the same cost, where one of the two tells an answer in part: its text
-// without the calls that it asked for, or nothing. Two calls that both fit t, or of which t is one of two, are not known
-// apart.
+// toldInPart is the only call around t in time with the same cost, where one of the two tells an answer in
+// part: its text without the calls that it asked for, or nothing. Two calls that both fit t, or of which t is
+// one of two, are not known apart.
 func (w *twinCalls) toldInPart(t *turn) (fit []*turn) {
 	c, ok := costOf(t)
 	if !ok || len(w.costs[c]) > maxAskings {
 		return nil
 	}
 	for _, of := range w.costs[c] {
-		if of == t || !liesIn(t.n, of.n, spantree.ClockSlack) {
+		if of == t || !liesIn(t.n, of.n) {
 			continue
 		}
-		if len(fit) > 0 || of.n.Scope == t.n.Scope || of.n.Reports != nil || !spantree.SameModel(of.n.Obs, t.n.Obs) || !mayBeOne(of.n.Obs.Response, t.n.Obs.Response) || !w.otherTrace(of.f, t.f) {
+		alike := spantree.SameModel(of.n.Obs, t.n.Obs) && mayBeOne(of.n.Obs.Response, t.n.Obs.Response)
+		if len(fit) > 0 || of.n.Scope == t.n.Scope || of.n.Reports != nil || !alike || !w.otherTrace(of.f, t.f) {
 			return nil
 		}
 		fit = []*turn{of}
@@ -172,8 +179,8 @@ func (w *twinCalls) toldInPart(t *turn) (fit []*turn) {
 	return fit
 }
 
-// mayBeOne reports that two records of an answer do not contradict each other: where both hold a text, or calls, these are
-// the same.
+// mayBeOne reports that two records of an answer do not contradict each other: where both hold a text, or
+// calls, these are the same.
 func mayBeOne(a, b []genai.Message) bool {
 	said := func(list []genai.Message) (text string, calls []string) {
 		for _, m := range list {

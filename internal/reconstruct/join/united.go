@@ -44,9 +44,9 @@ func united(run []*part) *fragment.Fragment {
 	return u
 }
 
-// runSpan finds the part whose own span is that of the whole run: the one in whose time all others lie, else the first
-// part unless its parent never came, else the first with the span of an agent. It is nil where there is none. An agent
-// that a tool ran is no whole run.
+// runSpan finds the part whose own span is that of the whole run: the one in whose time all others lie, else
+// the first part unless its parent never came, else the first with the span of an agent. It is nil where
+// there is none. An agent that a tool ran is no whole run.
 func runSpan(run []*part) *part {
 	for _, f := range run {
 		if f.Root != nil && !slices.ContainsFunc(run, func(g *part) bool { return g != f && !f.spans(g) }) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 )
 
-// Returned reports that a later request shows, for the requested call, what the tool returned: as it is, or one of
-// the two within an envelope.
+// Returned reports that a later request shows, for the requested call, what the tool returned: as it is, or
+// one of the two within an envelope.
 func Returned(t *Call, a *Asked) bool {
 	if a.Shown == nil || a.Shown.Label != "" || t.Obs.Result.Value.IsEmpty() {
 		return false
@@ -25,8 +25,8 @@ func ReturnedJust(t *Call, a *Asked) bool {
 	return t.Obs.Result.Present() && chat.Undamaged(t.Obs.Result.Label) && chat.SameContent(t.Obs.Result.Value, a.Shown.Result)
 }
 
-// FailedAs reports that a later request shows, for the requested call, how the tool failed: the first line of its
-// error.
+// FailedAs reports that a later request shows, for the requested call, how the tool failed: the first line of
+// its error.
 func FailedAs(t *Call, a *Asked) bool {
 	if a.Shown == nil || a.Shown.Label != "" || t.Obs.Result.Present() || t.Obs.Error == nil {
 		return false

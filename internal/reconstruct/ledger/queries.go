@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
+// AgentName is the first name that a span of an agent tells.
 func AgentName(a *Call) string {
 	for _, n := range a.Nodes {
 		if name := n.Obs.Agent.Name; name != "" {
@@ -23,9 +24,9 @@ func AgentName(a *Call) string {
 	return ""
 }
 
-// IdsMayDiffer returns a function that says whether a tool call may be a requested call although their ids differ.
-// This is so if one of them has no id, or if the reporter of the tool call numbers calls in its own way. Such a
-// reporter writes no id in the run that a response asks with.
+// IdsMayDiffer returns a function that says whether a tool call may be a requested call although their ids
+// differ. This is so if one of them has no id, or if the reporter of the tool call numbers calls in its own
+// way. Such a reporter writes no id in the run that a response asks with.
 func (c *Ledger) IdsMayDiffer() func(t *Call, a *Asked) bool {
 	ids := map[string]bool{}
 	for a := range c.Asks {
@@ -43,8 +44,8 @@ func (c *Ledger) IdsMayDiffer() func(t *Call, a *Asked) bool {
 	}
 }
 
-// toldBefore reports a request whose answer, another than the tool's, a model had been told before the tool began.
-// The tool call is that of a later turn then, of which nothing but this span is left.
+// toldBefore reports a request whose answer, another than the tool's, a model had been told before the tool
+// began. The tool call is that of a later turn then, of which nothing but this span is left.
 func toldBefore(t *Call, a *Asked) bool {
 	return a.Shown != nil && a.By != nil && a.By != a.Model && a.By.End < t.Start && t.Shift == 0 &&
 		t.Obs.Result.Present() && chat.Undamaged(t.Obs.Result.Label) && a.Shown.Label == "" && !Returned(t, a)
@@ -93,14 +94,16 @@ func Answered(k *Call) bool {
 // NameOf is the name of a tool as its span tells it.
 func NameOf(t *Call) string { return t.Obs.Name }
 
-// LiesBelow reports a call of which a span hangs below a given one.
+// LiesBelow reports a call of which a span hangs below a given one, and not too far.
 func LiesBelow(k *Call, up *spantree.Node) bool {
-	return slices.ContainsFunc(k.Nodes, func(n *spantree.Node) bool { return spantree.Below(n, up) })
+	return slices.ContainsFunc(k.Nodes, func(n *spantree.Node) bool { return spantree.CloseBelow(n, up) })
 }
 
-// HangsBelow reports that the span of t hangs below the span of m.
+// HangsBelow reports that the span of t hangs below the span of m, however far.
 func HangsBelow(m, t *Call) bool {
-	return slices.ContainsFunc(m.Nodes, func(up *spantree.Node) bool { return LiesBelow(t, up) })
+	return slices.ContainsFunc(m.Nodes, func(up *spantree.Node) bool {
+		return slices.ContainsFunc(t.Nodes, func(n *spantree.Node) bool { return spantree.Below(n, up) })
+	})
 }
 
 // aroundCall reports an agent around a call, however many stand between, that a condition holds for.
@@ -156,9 +159,9 @@ func (c *Ledger) LastModels() map[*Call]*Call {
 	return last
 }
 
-// TurnsBefore say which turns come before a tool call, the surest first: the turn that the tool's span hangs below,
-// turns that had ended, turns that had begun, turns that had begun within the slack of clocks. A turn that began
-// after the call asked for nothing before.
+// TurnsBefore say which turns come before a tool call, the surest first: the turn that the tool's span hangs
+// below, turns that had ended, turns that had begun, turns that had begun within the slack of clocks. A turn
+// that began after the call asked for nothing before.
 var TurnsBefore = []func(m, t *Call) bool{
 	HangsBelow,
 	hadEnded,
@@ -169,11 +172,12 @@ var TurnsBefore = []func(m, t *Call) bool{
 // hadEnded reports that a model call was over when a tool call began, rounded starts allowed for.
 func hadEnded(m, t *Call) bool { return m.Start <= t.Start && m.End <= t.Start+spantree.Rounding }
 
-// EndedBefore reports that a model call had ended when a tool call began, or that the tool's span hangs below it.
+// EndedBefore reports that a model call had ended when a tool call began, or that the tool's span hangs below
+// it.
 func EndedBefore(m, t *Call) bool { return hadEnded(m, t) || HangsBelow(m, t) }
 
-// ModelBefore is the last model call of the agent of a tool call that had ended when that began, nil if there is
-// none.
+// ModelBefore is the last model call of the agent of a tool call that had ended when that began, nil if there
+// is none.
 func (c *Ledger) ModelBefore(t *Call) *Call {
 	for _, m := range slices.Backward(c.Models) {
 		if m.Agent == t.Agent && EndedBefore(m, t) && !Under(m, t) {
@@ -183,7 +187,8 @@ func (c *Ledger) ModelBefore(t *Call) *Call {
 	return nil
 }
 
-// LatestTurn is the first open request that fits a tool call, in the latest turn before the call that has one.
+// LatestTurn is the first open request that fits a tool call, in the latest turn before the call that has
+// one.
 func (c *Ledger) LatestTurn(t *Call, before func(m, t *Call) bool, fits func(*Asked) bool) *Asked {
 	for _, m := range slices.Backward(c.Models) {
 		if !before(m, t) {

@@ -8,8 +8,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 )
 
-// markShared marks the calls of an answer whose id another call of the answer has as well: such an id is no evidence,
-// neither for a call nor against it. What the calls were handed and returned, and their order, tell them apart.
+// markShared marks the calls of an answer whose id another call of the answer has as well: such an id is no
+// evidence, neither for a call nor against it. What the calls were handed and returned, and their order, tell
+// them apart.
 //
 // Needs: an answer with several calls of one id.
 // Refuses: an id that comes back in another turn only: it tells the call of its turn.

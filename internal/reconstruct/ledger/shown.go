@@ -74,8 +74,8 @@ func MayBeGlued(said, m *chat.Message) bool {
 // Show notes the result of a requested call, and the model call whose request shows it: nil, if none does.
 func (a *Asked) Show(p *genai.Part, by *Call) { a.Shown, a.By = p, by }
 
-// ShowByPosition gives results in the order of the calls to those, if there are as many and neither ids nor names
-// contradict. Calls with an id have a result already, unless the id is of another kind.
+// ShowByPosition gives results in the order of the calls to those, if there are as many and neither ids nor
+// names contradict. Calls with an id have a result already, unless the id is of another kind.
 func ShowByPosition(m *Call, results []*genai.Part, by *Call) {
 	if len(results) != len(m.Asked) {
 		return

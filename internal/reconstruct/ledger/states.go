@@ -141,5 +141,5 @@ func (c *Ledger) ModelInStates() (model string) {
 	for _, n := range c.ReadStates() {
 		decode.OllamaModels(n.Obs.OutputData.Value, names)
 	}
-	return chat.OnlyOne(slices.Collect(maps.Keys(names)))
+	return chat.Only(slices.Collect(maps.Keys(names)))
 }

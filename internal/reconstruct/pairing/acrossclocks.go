@@ -8,8 +8,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// acrossClocks pairs a call that seems to have begun before it was asked for, where the two have clocks of their own:
-// in two traces, or where one clock is known to be behind. An id that a provider drew tells the call by any clock.
+// acrossClocks pairs a call that seems to have begun before it was asked for, where the two have clocks of
+// their own: in two traces, or where one clock is known to be behind. An id that a provider drew tells the
+// call by any clock.
 //
 // Needs: an equal id, or equal names and arguments; nothing else that fits.
 // Refuses: a request of an agent that the call itself runs.

@@ -16,11 +16,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// markAnswers finds the tools by which agents hand on their answer. Such a tool is no call of the agent, and its model
-// answers by it, also where the framework refused what it said at first.
+// markAnswers finds the tools by which agents hand on their answer. Such a tool is no call of the agent, and
+// its model answers by it, also where the framework refused what it said at first.
 //
-// Needs: the last tool below an agent, whose only argument, not its result, is what the agent answered; a last model
-// call that may call it; a name or a definition that says that it answers.
+// Needs: the last tool below an agent, whose only argument, not its result, is what the agent answered; a
+// last model call that may call it; a name or a definition that says that it answers.
 // Refuses: a tool that the model was not offered, or that acts on the answer (send_message): that one ran.
 // Seen in: BeeAI, whose final_answer nobody wrote a rule for.
 func markAnswers(c *ledger.Ledger) {
@@ -50,8 +50,8 @@ func answersBy(t *ledger.Call, tool string) {
 	t.Obs = o.Seal()
 }
 
-// answeredBy is the agent around a tool that answered what the tool was handed as its only argument. It is nil when
-// there is none, and when the result of the tool is the answer.
+// answeredBy is the agent around a tool that answered what the tool was handed as its only argument. It is
+// nil when there is none, and when the result of the tool is the answer.
 func answeredBy(t *ledger.Call) *spantree.Node {
 	args := t.Obs.Args.Value
 	if len(t.Nodes) == 0 || t.Holds != nil || ledger.FailedCall(t) || t.Obs.Args.Label != "" ||
@@ -80,7 +80,8 @@ func answerOf(agent *spantree.Node) string {
 	return out
 }
 
-// saysAnswer reports a tool that says of itself that it answers, by its name or by the definition that was offered.
+// saysAnswer reports a tool that says of itself that it answers, by its name or by the definition that was
+// offered.
 func saysAnswer(m *ledger.Call, name string) bool {
 	return !actsOnAnswer.MatchString(name) && (tellsAnswer.MatchString(name) || slices.ContainsFunc(m.Obs.Tools, func(t tape.Tool) bool {
 		return t.Name == name && tellsAnswer.MatchString(t.Description)

@@ -12,7 +12,8 @@ import (
 
 // dropAnswers drops the spans of tools by which the model of the same agent answers.
 //
-// Needs: the name of such a tool on a model call of the agent; no arguments, or a result that is the arguments.
+// Needs: the name of such a tool on a model call of the agent; no arguments, or a result that is the
+// arguments.
 // Refuses: a tool that runs an agent.
 // Seen in: DSPy, whose agents end with a tool.
 func dropAnswers(c *ledger.Ledger) {

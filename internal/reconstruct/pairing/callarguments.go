@@ -16,8 +16,8 @@ func (p *pairing) byArguments(t *ledger.Call, a *ledger.Asked) bool {
 	return p.isNamed(t, a) && t.Obs.Args.Present() && ledger.SameArgs(t, a)
 }
 
-// byArgumentsAlone pairs a call with the request of its arguments, where the span holds a display name or the name of
-// a class in place of that of the tool.
+// byArgumentsAlone pairs a call with the request of its arguments, where the span holds a display name or the
+// name of a class in place of that of the tool.
 //
 // Needs: arguments that are not empty.
 // Refuses: a name that the conversation knows; ids that say that the two are different calls.

@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// ByID pairs a call with the request of its id.
+// byID pairs a call with the request of its id.
 //
 // Needs: an id that no other call of the answer has.
 // Refuses: an id that several calls of one answer have, see markShared.

@@ -11,8 +11,8 @@ import (
 // byName pairs a call with the request of its name.
 //
 // Needs: nothing else in common.
-// Refuses: arguments that were recorded whole on both sides and differ, unless the turn asks for the tool only once;
-// ids that say that the two are different calls.
+// Refuses: arguments that were recorded whole on both sides and differ, unless the turn asks for the tool
+// only once; ids that say that the two are different calls.
 // Seen in: ADK, whose records of events tell no arguments.
 func (p *pairing) byName(t *ledger.Call, a *ledger.Asked) bool {
 	if !p.isNamed(t, a) {

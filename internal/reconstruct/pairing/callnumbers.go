@@ -12,8 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// byNumber pairs the calls of a turn, under names that the conversation does not know, with its open requests, if
-// there are as many. The results that later requests show say which is which, else the order does.
+// byNumber pairs the calls of a turn, under names that the conversation does not know, with its open
+// requests, if there are as many. The results that later requests show say which is which, else the order
+// does.
 //
 // Needs: as many calls as open requests between one model call and the next of the agent.
 // Refuses: all of them, where one was handed other arguments than were asked for at its place.
@@ -23,8 +24,8 @@ func (p *pairing) byNumber(_ *bundle, t *ledger.Call, a *ledger.Asked) bool {
 		(!t.Obs.Args.Present() || t.Obs.Args.Value.IsEmpty() && a.Part.Args.IsEmpty() || ledger.SameArgs(t, a))
 }
 
-// namelessCalls are the open calls of each turn under unknown names, and its open requests in the order of the calls
-// as far as results tell it.
+// namelessCalls are the open calls of each turn under unknown names, and its open requests in the order of
+// the calls as far as results tell it.
 func (p *pairing) namelessCalls() (bundles []*bundle) {
 	of := map[*ledger.Call]*bundle{}
 	for _, t := range p.openCalls()[0].tools {
@@ -65,8 +66,8 @@ func (b *bundle) orderByResult() {
 	}
 }
 
-// disputeResults doubts the results of several calls that order alone paired. What the model was shown is the result
-// of a call; where nothing was shown, that of any of the calls may be.
+// disputeResults doubts the results of several calls that order alone paired. What the model was shown is the
+// result of a call; where nothing was shown, that of any of the calls may be.
 func (b *bundle) disputeResults() {
 	if len(b.tools) == 1 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// byResult pairs a call with the request of the same name for which a later request shows what the tool returned, as
-// it is.
+// byResult pairs a call with the request of the same name for which a later request shows what the tool
+// returned, as it is.
 //
 // Needs: a recorded result; the arguments asked for, where the span holds any.
 // Refuses: ids that say that the two are different calls.

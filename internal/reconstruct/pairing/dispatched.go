@@ -16,7 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// dispatched pairs the span of a function that runs any tool with the request that it was handed, see dispatch.go.
+// dispatched pairs the span of a function that runs any tool with the request that it was handed, see
+// dispatch.go.
 //
 // Needs: the whole call in the arguments of the span.
 // Refuses: a name that the conversation knows; the id of another call; another agent.
@@ -43,8 +44,8 @@ func (p *pairing) readDispatched() {
 	}
 }
 
-// asDispatched reads the span of such a function as the call of the tool. The function may return the message in
-// which the model is told, and shown is what a later request shows of it.
+// asDispatched reads the span of such a function as the call of the tool. The function may return the message
+// in which the model is told, and shown is what a later request shows of it.
 func asDispatched(o *genai.Observation, part genai.Part, shown *genai.Part) *genai.Observation {
 	made := o.Draft()
 	made.Name, made.Args = part.Name, genai.Content{Value: part.Args}
@@ -58,8 +59,8 @@ func asDispatched(o *genai.Observation, part genai.Part, shown *genai.Part) *gen
 	return made.Seal()
 }
 
-// toldOf opens the message in which the model is told the result of a call. It names the id of the call or, where the
-// provider's calls have none, the tool.
+// toldOf opens the message in which the model is told the result of a call. It names the id of the call or,
+// where the provider's calls have none, the tool.
 func toldOf(v exactjson.Value, part genai.Part) (exactjson.Value, bool) {
 	result, ok := decode.Structure(v)
 	if !ok || result.Kind() != exactjson.Object {

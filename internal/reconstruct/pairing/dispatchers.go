@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// dropDispatchers drops the span of a function that runs any tool, where it lies around the span of the tool that it
-// was told to run: that one is the call.
+// dropDispatchers drops the span of a function that runs any tool, where it lies around the span of the tool
+// that it was told to run: that one is the call.
 //
 // Needs: the name and the arguments of the inner call in the arguments of the span.
 // Refuses: a name that the conversation knows; a tool that calls another one.

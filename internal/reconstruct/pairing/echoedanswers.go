@@ -14,10 +14,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// MarkEchoed finds the tools by which models answer of which the state says so that the step or the agent around the
-// last model call of an agent ended with.
+// MarkEchoed finds the tools by which models answer of which the state says so that the step or the agent
+// around the last model call of an agent ended with.
 //
-// Needs: a response that asks for one call alone; a state that ends with an echo of it, see echo.
+// Needs: a response that asks for one call alone; a state that ends with an echo of it, see chat.Echo.
 // Refuses: a span of a tool of the agent behind the model call.
 // Seen in: LangChain's toolStrategy.
 func MarkEchoed(c *ledger.Ledger) {
@@ -34,8 +34,8 @@ func MarkEchoed(c *ledger.Ledger) {
 	}
 }
 
-// echoed is the tool of the only call that a model asks for, where the state around it ends with an echo of that; ""
-// where it does not.
+// echoed is the tool of the only call that a model asks for, where the state around it ends with an echo of
+// that; "" where it does not.
 func echoed(c *ledger.Ledger, m *ledger.Call) string {
 	if m.Response == nil || len(m.Nodes) == 0 && m.Obs.ResponseLabel != tape.Recovered {
 		return ""
@@ -64,7 +64,8 @@ func echoed(c *ledger.Ledger, m *ledger.Call) string {
 	return calls[0].Name
 }
 
-// stateAround is the shortest of the spans with a state that last as long as a model call, nil if there is none.
+// stateAround is the shortest of the spans with a state that last as long as a model call, nil if there is
+// none.
 func stateAround(states []*spantree.Node, m *ledger.Call) (around *spantree.Node) {
 	for _, n := range states {
 		if n.Start <= m.Start && m.End <= n.End && n.Obs.OutputData.Present() &&

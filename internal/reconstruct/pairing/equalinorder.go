@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// equalInOrder pairs equal calls with the requests for them by the order in which each of them began. A clock that is
-// a little off would give one of the calls to the turn before.
+// equalInOrder pairs equal calls with the requests for them by the order in which each of them began. A clock
+// that is a little off would give one of the calls to the turn before.
 //
 // Needs: several spans of one reporter, and as many requests.
 // Refuses: a span that hangs below one of a model call, which ties it to a turn already.

@@ -14,10 +14,11 @@ import (
 )
 
 // PairFunctions makes tool calls of the steps of a program that are what a response asked for: who decorates
-// functions does not always say which of them are tools. Of equal calls, those come first of which a later request
-// shows just what the function returned.
+// functions does not always say which of them are tools. Of equal calls, those come first of which a later
+// request shows just what the function returned.
 //
-// Needs: the name, the arguments and the agent of an open request, or the whole call in the arguments, see dispatched.
+// Needs: the name, the arguments and the agent of an open request, or the whole call in the arguments, see
+// dispatched.
 // Refuses: a step that is paired; a step that only writes down the call that it was handed.
 // Seen in: the decorators of Langfuse and MLflow, the tasks of Traceloop.
 func PairFunctions(c *ledger.Ledger) {
@@ -46,7 +47,8 @@ func PairFunctions(c *ledger.Ledger) {
 	}
 }
 
-// pairFunction pairs a step of the program with the first request that fits it, in the latest turn that has one.
+// pairFunction pairs a step of the program with the first request that fits it, in the latest turn that has
+// one.
 func pairFunction(c *ledger.Ledger, t *ledger.Call, known map[string]bool, fits func(*ledger.Asked) bool) {
 	for _, before := range ledger.TurnsBefore[1:] {
 		a := c.LatestTurn(t, before, func(a *ledger.Asked) bool {
@@ -80,8 +82,8 @@ func functionOf(t *ledger.Call) string {
 	return ledger.NameOf(t)
 }
 
-// mayHaveRun reports that a step of the program which was handed a call may have run it: it came to what the model was
-// told, or to something where nothing tells. A step that only writes the call down returns nothing.
+// mayHaveRun reports that a step of the program which was handed a call may have run it: it came to what the
+// model was told, or to something where nothing tells. A step that only writes the call down returns nothing.
 func mayHaveRun(t *ledger.Call, a *ledger.Asked) bool {
 	if ledger.FailedCall(t) {
 		return true

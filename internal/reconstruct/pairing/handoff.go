@@ -15,7 +15,8 @@ import (
 
 // Handoffs takes the spans of hand-offs from the tool calls, but for those that a response asked for.
 //
-// Needs: an open request, not begun after the hand-off, to transfer to any agent or under the name of this one.
+// Needs: an open request, not begun after the hand-off, to transfer to any agent or under the name of this
+// one.
 // Refuses: nothing; a span without such a request is no call, and names an agent that took over all the same.
 // Seen in: the Agents SDK of OpenAI.
 func Handoffs(c *ledger.Ledger) []*ledger.Call {
@@ -41,7 +42,8 @@ func Handoffs(c *ledger.Ledger) []*ledger.Call {
 
 // Delegations ties the agents of the run to the calls that handed over to them, or ran them.
 //
-// Needs: a call without a span that has the name of the agent, see unseen, or an earlier hand-off to the agent.
+// Needs: a call without a span that has the name of the agent, see unseen, or an earlier hand-off to the
+// agent.
 // Refuses: an agent that is tied already; a hand-off that the agent made itself.
 // Seen in: the Agents SDK of OpenAI, ADK.
 func Delegations(c *ledger.Ledger, handoffs []*ledger.Call) {
@@ -68,7 +70,8 @@ func Delegations(c *ledger.Ledger, handoffs []*ledger.Call) {
 	}
 }
 
-// comesAfter ties an agent to the last hand-off to it. One that nothing asked for is no call, and ties by name alone.
+// comesAfter ties an agent to the last hand-off to it. One that nothing asked for is no call, and ties by
+// name alone.
 func comesAfter(t *ledger.Call, handoffs []*ledger.Call) {
 	for _, h := range slices.Backward(handoffs) {
 		if h.Start > t.Start+spantree.ClockSlack || ledger.TransferTarget(h) != chat.NormalName(ledger.AgentName(t)) || ledger.Within(h, t) {
@@ -82,8 +85,8 @@ func comesAfter(t *ledger.Call, handoffs []*ledger.Call) {
 	}
 }
 
-// unseen finds the call without a span that has the name of an agent, in the last response before the agent. The span
-// of the model call may go on until the agent has answered.
+// unseen finds the call without a span that has the name of an agent, in the last response before the agent.
+// The span of the model call may go on until the agent has answered.
 func unseen(c *ledger.Ledger, agent *ledger.Call) *ledger.Call {
 	for _, m := range slices.Backward(c.Models) {
 		if m.Start > agent.Start+spantree.Rounding || m.End > agent.Start+spantree.Rounding && m.End < agent.End || m.Agent != agent.Agent {
@@ -99,8 +102,8 @@ func unseen(c *ledger.Ledger, agent *ledger.Call) *ledger.Call {
 	return nil
 }
 
-// goesOn reports that an agent was told the conversation with a call in it and what that returned, as one is that
-// takes over. One that is a tool begins with what it was asked.
+// goesOn reports that an agent was told the conversation with a call in it and what that returned, as one is
+// that takes over. One that is a tool begins with what it was asked.
 func goesOn(c *ledger.Ledger, agent, t *ledger.Call) bool {
 	i := slices.IndexFunc(c.Models, func(m *ledger.Call) bool { return m.Agent == agent })
 	return i >= 0 && chat.ShowsResult(c.Models[i].Obs.Request, t.By.Part.ID)

@@ -9,12 +9,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// DropFunctions drops the spans of functions that no response asked for, where responses asked for tools at all: they
-// are helpers of the program.
+// DropFunctions drops the spans of functions that no response asked for, where responses asked for tools at
+// all: they are helpers of the program.
 //
 // Needs: a response that asks for a tool.
-// Refuses: a function of the name of a tool that was asked for, where the response before it is not on record, or lost
-// calls.
+// Refuses: a function of the name of a tool that was asked for, where the response before it is not on
+// record, or lost calls.
 // Seen in: the decorators of Langfuse and MLflow.
 func DropFunctions(c *ledger.Ledger) {
 	named := map[string]bool{}
@@ -29,8 +29,9 @@ func DropFunctions(c *ledger.Ledger) {
 	})
 }
 
-// lostAsk reports a function that a response may have asked for that is not on record, or of which one call of several
-// was kept: another span of the function beside it, of the same reporter, was asked for by the response before both.
+// lostAsk reports a function that a response may have asked for that is not on record, or of which one call
+// of several was kept: another span of the function beside it, of the same reporter, was asked for by the
+// response before both.
 func lostAsk(c *ledger.Ledger, t *ledger.Call) bool {
 	last := c.ModelBefore(t)
 	if last == nil {

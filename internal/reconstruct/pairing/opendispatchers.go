@@ -36,7 +36,8 @@ func (p *pairing) openDispatchers() {
 	}
 }
 
-// open reads the span of a call as that of the call that it was handed, and reports whether it was handed one.
+// open reads the span of a call as that of the call that it was handed, and reports whether it was handed
+// one.
 func open(t *ledger.Call) bool {
 	part, ok := chat.OnlyCall(t.Obs.Args.Value)
 	if !ok || part.Name == ledger.NameOf(t) {
@@ -48,10 +49,11 @@ func open(t *ledger.Call) bool {
 	return true
 }
 
-// openUnasked reads the span of such a function as the call that it was handed, though no response asks for it: the
-// framework itself had it run.
+// openUnasked reads the span of such a function as the call that it was handed, though no response asks for
+// it: the framework itself had it run.
 //
-// Needs: another span of the name that was handed a call which a response asks for, or a call in the form of an API.
+// Needs: another span of the name that was handed a call which a response asks for, or a call in the form of
+// an API.
 // Refuses: a call that is paired.
 // Seen in: AgentScope 1.0.5, whose agent hands what its model said to a tool that makes the answer of it.
 func (p *pairing) openUnasked() {

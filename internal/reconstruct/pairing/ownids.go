@@ -8,10 +8,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// failedUnderOwnID pairs a call that failed under an id of its reporter's own, beside an equal call without a span.
+// failedUnderOwnID pairs a call that failed under an id of its reporter's own, beside an equal call without a
+// span.
 //
-// Needs: the arguments asked for; the name too, or a name that the conversation does not know, beside arguments that
-// are not empty or the words of the error in what the model was told.
+// Needs: the arguments asked for; the name too, or a name that the conversation does not know, beside
+// arguments that are not empty or the words of the error in what the model was told.
 // Refuses: a result; an id that a response asks with.
 // Seen in: failed tools that are named after a class of LangChain (DynamicTool).
 func (p *pairing) failedUnderOwnID(t *ledger.Call, a *ledger.Asked) bool {

@@ -21,7 +21,8 @@ func (p *pairing) fewEqualCalls() (few []*bundle) {
 	return few
 }
 
-// byOwnOutcome pairs those of several equal calls of which each came to something else, whatever the clocks say.
+// byOwnOutcome pairs those of several equal calls of which each came to something else, whatever the clocks
+// say.
 //
 // Needs: a span that holds what later requests show of one of the calls alone.
 // Refuses: a short result, unless requests show the results of all of the calls.

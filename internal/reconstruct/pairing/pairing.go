@@ -21,9 +21,10 @@ type pairing struct {
 	mayDiffer func(t *ledger.Call, a *ledger.Asked) bool // see IdsMayDiffer
 }
 
-// pairRules are the passes of pairing in their order. Ids decide first, then results, arguments, names and numbers.
-// A row says what happens where several fit: the latest turn before the call has it (latest), nothing is paired but
-// what fits nothing else (alone), or every call of a bundle gets the request at its place or none does (InOrder).
+// pairRules are the passes of pairing in their order. Ids decide first, then results, arguments, names and
+// numbers. A row says what happens where several fit: the latest turn before the call has it (latest),
+// nothing is paired but what fits nothing else (alone), or every call of a bundle gets the request at its
+// place or none does (inOrder).
 var pairRules = rule.Stage[*pairing]{Items: func(p *pairing) []rule.Item { return ledger.Items(p.Ledger) }, Claims: ledger.Claims, Rules: []rule.Rule[*pairing]{
 	{ID: "pair/qualified-names", Apply: (*pairing).shortenNames},
 	{ID: "pair/handoff-spans", Apply: (*pairing).markHandoffs},
@@ -59,8 +60,8 @@ func Pair(c *ledger.Ledger) {
 // pairWith makes a tool call the one that a response asks for.
 func pairWith(t *ledger.Call, a *ledger.Asked) { t.By, a.Tool = a, t }
 
-// latest pairs each call with the first open request that fits it, in the latest turn before it that has one. All
-// calls look at the surest turns first, see TurnsBefore.
+// latest pairs each call with the first open request that fits it, in the latest turn before it that has one.
+// All calls look at the surest turns first, see TurnsBefore.
 func latest(fits func(*pairing, *ledger.Call, *ledger.Asked) bool) func(*pairing) {
 	return func(p *pairing) {
 		for _, before := range ledger.TurnsBefore {
@@ -85,8 +86,8 @@ type bundle struct {
 // fit says whether a call of a bundle may be the one that a request of it asks for.
 type fit = func(*pairing, *bundle, *ledger.Call, *ledger.Asked) bool
 
-// alone pairs a call with the only request that it fits, where that fits no other call. proves, unless nil, says
-// whether the two have enough in common.
+// alone pairs a call with the only request that it fits, where that fits no other call. proves, unless nil,
+// says whether the two have enough in common.
 func alone(among func(*pairing) []*bundle, fits, proves fit) func(*pairing) {
 	return func(p *pairing) {
 		for _, b := range among(p) {
@@ -108,8 +109,8 @@ func alone(among func(*pairing) []*bundle, fits, proves fit) func(*pairing) {
 	}
 }
 
-// InOrder pairs the calls of a bundle with the requests at their places, if there are as many and all of them fit.
-// paired, unless nil, is called with such a bundle.
+// inOrder pairs the calls of a bundle with the requests at their places, if there are as many and all of them
+// fit. paired, unless nil, is called with such a bundle.
 func inOrder(among func(*pairing) []*bundle, fits fit, paired func(*bundle)) func(*pairing) {
 	return func(p *pairing) {
 		for _, b := range among(p) {
@@ -130,7 +131,8 @@ func inOrder(among func(*pairing) []*bundle, fits fit, paired func(*bundle)) fun
 	}
 }
 
-// openCalls are all calls with a span that are not paired, and all requests of recorded model calls that are not.
+// openCalls are all calls with a span that are not paired, and all requests of recorded model calls that are
+// not.
 func (p *pairing) openCalls() []*bundle {
 	b := &bundle{}
 	for _, t := range p.Tools {
@@ -163,8 +165,8 @@ func keyOf(name string, args exactjson.Value, agent *ledger.Call) callKey {
 	return callKey{name, text, agent}
 }
 
-// equalCalls are the open calls with arguments and the open requests, those of one agent with one name and the same
-// arguments together, in order of time.
+// equalCalls are the open calls with arguments and the open requests, those of one agent with one name and
+// the same arguments together, in order of time.
 func (p *pairing) equalCalls() (bundles []*bundle) {
 	equal := map[callKey]*bundle{}
 	of := func(name string, args exactjson.Value, agent *ledger.Call) *bundle {

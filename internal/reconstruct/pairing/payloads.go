@@ -17,8 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// SettlePayloads decides between the arguments and results of payloads that came under one span id and disagree: by
-// what the conversation shows, else by the payload that ended last. Where nothing decides the value is disputed.
+// SettlePayloads decides between the arguments and results of payloads that came under one span id and
+// disagree: by what the conversation shows, else by the payload that ended last. Where nothing decides the
+// value is disputed.
 //
 // Needs: several payloads of the span of a tool that hold different values.
 // Refuses: nothing.
@@ -52,8 +53,8 @@ func SettlePayloads(c *ledger.Ledger) {
 	}
 }
 
-// choosePayload chooses one of the distinct contents of a field, and labels it as disputed if nothing decides. others are the
-// contents that were not chosen. The order of the payloads does not matter.
+// choosePayload chooses one of the distinct contents of a field, and labels it as disputed if nothing
+// decides. others are the contents that were not chosen. The order of the payloads does not matter.
 func choosePayload(payloads []spantree.Payload, of func(*genai.Observation) genai.Content, shown func(exactjson.Value) bool) (chosen genai.Content, others []exactjson.Value, decided bool) {
 	type candidate struct {
 		content genai.Content

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 )
 
-// shortenNames gives calls of functions under a path in the program (shop.tools.look, Shop::look) the name by which a
-// model knows them.
+// shortenNames gives calls of functions under a path in the program (shop.tools.look, Shop::look) the name by
+// which a model knows them.
 //
 // Needs: a last name that the conversation knows.
 // Refuses: a whole name that the conversation knows; two functions of one last name that both ran.
@@ -34,8 +34,8 @@ func (p *pairing) shortenNames() {
 	}
 }
 
-// unqualified divides the name of a function into the path and the last name, both "" unless the last name is all that
-// the conversation knows of it. A sentence has no path.
+// unqualified divides the name of a function into the path and the last name, both "" unless the last name is
+// all that the conversation knows of it. A sentence has no path.
 func (p *pairing) unqualified(t *ledger.Call) (path, last string) {
 	name := t.Obs.Name
 	if p.known[name] || strings.ContainsAny(name, " /()") {

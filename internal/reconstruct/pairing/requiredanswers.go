@@ -15,13 +15,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// markRequired finds the tools by which models answer that may not answer in words: what a framework makes of a schema
-// for the answer.
+// markRequired finds the tools by which models answer that may not answer in words: what a framework makes of
+// a schema for the answer.
 //
-// Needs: a last request of an agent that requires a call, or an agent that says that it ended with that call, see
-// isReturned; a response that asks for one call alone, with arguments.
+// Needs: a last request of an agent that requires a call, or an agent that says that it ended with that call,
+// see isReturned; a response that asks for one call alone, with arguments.
 // Refuses: a tool of which a span, or a result in a request, shows that it ran: a limit cut it off.
-// Seen in: structured output of frameworks; the agents of the AI SDK 7 that stop at a tool without a function.
+// Seen in: structured output of frameworks; the agents of the AI SDK 7 that stop at a tool without a
+// function.
 func markRequired(c *ledger.Ledger) {
 	last, ran := c.LastModels(), map[string]bool{}
 	for _, t := range c.Tools {
@@ -41,7 +42,8 @@ func markRequired(c *ledger.Ledger) {
 	}
 }
 
-// requiresCall reports a request that lets the model answer by nothing but the call of a tool, of any or of a named one.
+// requiresCall reports a request that lets the model answer by nothing but the call of a tool, of any or of a
+// named one.
 func requiresCall(o *genai.Observation) bool {
 	i := slices.IndexFunc(o.Params, func(p exactjson.Member) bool { return p.Name == "tool_choice" })
 	if i < 0 {
@@ -54,8 +56,8 @@ func requiresCall(o *genai.Observation) bool {
 	return slices.Contains([]string{"required", "any", "tool", "function"}, choice)
 }
 
-// isReturned reports a model call whose only call is what the agent around it says that it ended with, well: one
-// argument for an offered tool that has the name of an answer. What waits for somebody has another name.
+// isReturned reports a model call whose only call is what the agent around it says that it ended with, well:
+// one argument for an offered tool that has the name of an answer. What waits for somebody has another name.
 func isReturned(l *ledger.Call) bool {
 	part := l.Asked[0].Part
 	if len(l.Nodes) == 0 || part.Args.Kind() != exactjson.Object || part.Args.Len() != 1 ||

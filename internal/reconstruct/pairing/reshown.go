@@ -15,10 +15,11 @@ import (
 // maxReshown bounds the calls of one answer of which each is compared with each result.
 const maxReshown = 64
 
-// TellShown gives results without ids to the calls that tell them. Results are taken to stand in the order of the
-// calls; some programs keep them in the order in which the tools ended.
+// TellShown gives results without ids to the calls that tell them. Results are taken to stand in the order of
+// the calls; some programs keep them in the order in which the tools ended.
 //
-// Needs: results of all calls of one answer, which one request shows; a span for each call that tells one of them.
+// Needs: results of all calls of one answer, which one request shows; a span for each call that tells one of
+// them.
 // Refuses: a call that tells two results which differ; results that stand in the order of the calls.
 // Seen in: LlamaIndex.
 func TellShown(c *ledger.Ledger) {
@@ -36,8 +37,8 @@ func TellShown(c *ledger.Ledger) {
 	}
 }
 
-// toldResults are the results of some requested calls, in the order of these, by what each call tells; nil where one
-// tells none or several.
+// toldResults are the results of some requested calls, in the order of these, by what each call tells; nil
+// where one tells none or several.
 func toldResults(asks []*ledger.Asked) (told []*genai.Part) {
 	var free []*genai.Part
 	for _, a := range asks {
@@ -53,8 +54,8 @@ func toldResults(asks []*ledger.Asked) (told []*genai.Part) {
 	return told
 }
 
-// onlyTold is the place of the only result that a call tells, -1 where there is none or others too. Several that say
-// the same are as good as one.
+// onlyTold is the place of the only result that a call tells, -1 where there is none or others too. Several
+// that say the same are as good as one.
 func onlyTold(t *ledger.Call, results []*genai.Part) int {
 	at := -1
 	for i, p := range results {
@@ -69,7 +70,8 @@ func onlyTold(t *ledger.Call, results []*genai.Part) int {
 	return at
 }
 
-// tellsShown reports that the span of a call holds a result that a model was shown, or the failure that it was told of.
+// tellsShown reports that the span of a call holds a result that a model was shown, or the failure that it
+// was told of.
 func tellsShown(t *ledger.Call, shown *genai.Part) bool {
 	o := t.Obs
 	if !o.Result.Present() {

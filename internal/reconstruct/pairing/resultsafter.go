@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// resultsAfter takes the results that follow, in a later request, the message that asked. asked counts the calls of the
-// run by id.
+// resultsAfter takes the results that follow, in a later request, the message that asked. asked counts the
+// calls of the run by id.
 //
 // Needs: a request that repeats the message, or what stands for it, see answerIn.
 // Refuses: the id of another call; results by place, unless there are as many as calls.
@@ -47,8 +47,8 @@ func resultsAfter(c *ledger.Ledger, i int, asked map[string]int) {
 	}
 }
 
-// resentIDs are the ids that the calls of m have in the request that resends its response, as it was recorded: some
-// packages give them others there. Ids that other calls of the run have are theirs.
+// resentIDs are the ids that the calls of m have in the request that resends its response, as it was
+// recorded: some packages give them others there. Ids that other calls of the run have are theirs.
 func resentIDs(t *ledger.Call, at int, m *ledger.Call, asked map[string]int) []string {
 	ids := make([]string, len(m.Asked))
 	for k, a := range m.Asked {
@@ -70,9 +70,10 @@ func resentIDs(t *ledger.Call, at int, m *ledger.Call, asked map[string]int) []s
 	return ids
 }
 
-// misnumbered reports results with numbers of their own: some packages number calls and results anew, each by its place
-// in a message. There are as many as calls, with the same names, and their ids differ in a number at the end alone. The
-// number must tell nothing: no call of the run has the id, or it comes back within the request.
+// misnumbered reports results with numbers of their own: some packages number calls and results anew, each by
+// its place in a message. There are as many as calls, with the same names, and their ids differ in a number
+// at the end alone. The number must tell nothing: no call of the run has the id, or it comes back within the
+// request.
 func misnumbered(m *ledger.Call, resent []string, results []*genai.Part, request []*chat.Message, asked map[string]int) bool {
 	if len(results) != len(m.Asked) {
 		return false
@@ -126,9 +127,10 @@ func resentParts(following []*chat.Message, response *chat.Message) (n int) {
 	return n
 }
 
-// leftOut counts the messages that stand for the response at the beginning of what follows its request, -1 where they
-// say something else. Some packages do not record calls in a message that is resent. Nothing stands before the results
-// then, or the text of the response, or none, or what the package writes for calls and results.
+// leftOut counts the messages that stand for the response at the beginning of what follows its request, -1
+// where they say something else. Some packages do not record calls in a message that is resent. Nothing
+// stands before the results then, or the text of the response, or none, or what the package writes for calls
+// and results.
 func leftOut(following []*chat.Message, response *chat.Message) int {
 	n := 0
 	if following[0].Tape.Role == tape.RoleAssistant {

@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/recovery"
 )
 
-// FindResults looks for what came of every requested call in later requests, and in the states of the run. Behind the
-// message that asked, ids or places tell. Where no request repeats that message, an id that one call alone has finds
-// the result anywhere.
+// FindResults looks for what came of every requested call in later requests, and in the states of the run.
+// Behind the message that asked, ids or places tell. Where no request repeats that message, an id that one
+// call alone has finds the result anywhere.
 func FindResults(c *ledger.Ledger) {
 	ids := map[string]int{}
 	for a := range c.Asks {
@@ -57,8 +57,8 @@ func resultsByID(c *ledger.Ledger, open map[string]*ledger.Asked) {
 	}
 }
 
-// resultsAlone takes the results of the next request of the agent, where that holds nothing else: the provider keeps
-// the conversation.
+// resultsAlone takes the results of the next request of the agent, where that holds nothing else: the
+// provider keeps the conversation.
 //
 // Needs: as many results as calls.
 // Refuses: a message of any other kind; ids or names that contradict, see ShowByPosition.

@@ -13,12 +13,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// resultsInStates takes the results that no request shows from what steps of a graph recorded as their state, or from
-// what agents sent each other: those of the last calls of a run, or before a model call that failed.
+// resultsInStates takes the results that no request shows from what steps of a graph recorded as their state,
+// or from what agents sent each other: those of the last calls of a run, or before a model call that failed.
 //
 // Needs: an id that one call of the run alone has.
-// Refuses: a state that was over before the model call that asked; a result without content, which is a plan for a
-// call.
+// Refuses: a state that was over before the model call that asked; a result without content, which is a plan
+// for a call.
 // Seen in: OpenLIT in JavaScript, whose span of a tool may say no more than that the result was an object.
 func resultsInStates(c *ledger.Ledger, open map[string]*ledger.Asked) {
 	maps.DeleteFunc(open, func(_ string, a *ledger.Asked) bool { return a.Shown != nil })

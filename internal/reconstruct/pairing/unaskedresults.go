@@ -15,11 +15,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ShowUnasked gives the results that a request shows, behind an answer whose calls are not on record, to the tools that
-// ran in between.
+// ShowUnasked gives the results that a request shows, behind an answer whose calls are not on record, to the
+// tools that ran in between.
 //
-// Needs: as many tools as results, none of which tells a result, one behind the other in time. Some programs keep
-// results in the order in which tools began, some in that in which they ended.
+// Needs: as many tools as results, none of which tells a result, one behind the other in time. Some programs
+// keep results in the order in which tools began, some in that in which they ended.
 // Refuses: an id that is known; a model call in between, but below those tools.
 // Seen in: packages that record no calls in answers.
 func ShowUnasked(c *ledger.Ledger) {
@@ -53,8 +53,8 @@ func ShowUnasked(c *ledger.Ledger) {
 	}
 }
 
-// unaskedResults are the results behind the answer of m in the next request, nil where anything else stands there, or
-// what says whose they are. An answer that was not recorded need not stand in the request either.
+// unaskedResults are the results behind the answer of m in the next request, nil where anything else stands
+// there, or what says whose they are. An answer that was not recorded need not stand in the request either.
 func unaskedResults(m, next *ledger.Call, known map[string]bool) (results []*genai.Part) {
 	at := len(m.Request) - 1
 	if m.Response != nil {
@@ -75,8 +75,8 @@ func unaskedResults(m, next *ledger.Call, known map[string]bool) (results []*gen
 	return results
 }
 
-// ranBetween are the tools that ran between two model calls, but for those below others. It is nil where one is paired,
-// tells a result, or began or ended out of order.
+// ranBetween are the tools that ran between two model calls, but for those below others. It is nil where one
+// is paired, tells a result, or began or ended out of order.
 func ranBetween(c *ledger.Ledger, m, next *ledger.Call) (ran []*ledger.Call) {
 	var last *ledger.Call
 	first, _ := slices.BinarySearchFunc(c.Tools, m.Start, func(t *ledger.Call, at uint64) int { return cmp.Compare(t.Start, at) })
@@ -99,8 +99,8 @@ func ranBetween(c *ledger.Ledger, m, next *ledger.Call) (ran []*ledger.Call) {
 // maxBelow bounds how many model calls below the tools of one turn are passed over.
 const maxBelow = 64
 
-// resumed is the model call of the agent whose request goes on from that of the call at i: the next one, but for those
-// below a tool.
+// resumed is the model call of the agent whose request goes on from that of the call at i: the next one, but
+// for those below a tool.
 func resumed(c *ledger.Ledger, i int) *ledger.Call {
 	m := c.Models[i]
 	for _, next := range c.Models[i+1 : min(len(c.Models), i+1+maxBelow)] {

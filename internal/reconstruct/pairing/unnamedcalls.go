@@ -11,14 +11,15 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// TakeUnnamed makes tool calls of the functions that a program ran between its model calls, where no record says which
-// tools the model asked for: who records no content names no calls.
+// TakeUnnamed makes tool calls of the functions that a program ran between its model calls, where no record
+// says which tools the model asked for: who records no content names no calls.
 //
-// Needs: a model call before the function, below the same span, that ended by asking for tools, or that was offered a
-// tool of the name. The span of a function that says that it is a tool is a call wherever it lies, if no answer of the
-// run is on record.
+// Needs: a model call before the function, below the same span, that ended by asking for tools, or that was
+// offered a tool of the name. The span of a function that says that it is a tool is a call wherever it lies,
+// if no answer of the run is on record.
 // Refuses: a turn whose calls are on record.
-// Seen in: Langfuse 3.2 (streams of responses); decorated functions under instrumentations that record no content.
+// Seen in: Langfuse 3.2 (streams of responses); decorated functions under instrumentations that record no
+// content.
 func TakeUnnamed(c *ledger.Ledger) {
 	before := len(c.Tools)
 	takeHolders(c)
@@ -75,8 +76,8 @@ func modelBeside(c *ledger.Ledger, t *ledger.Call) *ledger.Call {
 	return last
 }
 
-// offeredUnheard reports a model call of whose answer nothing is recorded, and that was offered a tool of the name of a
-// function.
+// offeredUnheard reports a model call of whose answer nothing is recorded, and that was offered a tool of the
+// name of a function.
 func offeredUnheard(m, function *ledger.Call) bool {
 	return m.Response == nil && !m.Obs.Failed && len(m.Obs.FinishReasons) == 0 && ledger.MayCall(m, function.Nodes[0].Obs.Called.Name)
 }

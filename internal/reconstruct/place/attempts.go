@@ -11,15 +11,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// releaseAttempts takes from an agent the calls again that their times alone gave it: they are of several attempts
-// beside each other, and only one of these can be its own.
+// releaseAttempts takes from an agent the calls again that their times alone gave it: they are of several
+// attempts beside each other, and only one of these can be its own.
 //
 // Needs: two model calls that overlap and were told the same.
 // Refuses: a call that names a parent; two spans of one loop.
 // Seen in: traces without parents, of programs that ask several times at once.
 func releaseAttempts(nodes []*spantree.Node) {
 	placed := func(k *spantree.Node) bool { return k.Adopted && k.Parent.IsEmpty() && spantree.IsCall(k) }
-	for _, n := range spantree.Filter(nodes, spantree.Is(genai.Agent)) {
+	for _, n := range spantree.Filter(nodes, spantree.IsAgent) {
 		calls := spantree.Filter(n.Kids, placed)
 		if !areAttempts(spantree.Filter(calls, spantree.Is(genai.Model))) {
 			continue

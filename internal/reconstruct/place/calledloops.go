@@ -11,10 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// readCalledLoop makes a step of a span that was taken for a model call for the model that it names and the text that
-// came out. It is the function around a loop, which hands back what the loop came to.
+// readCalledLoop makes a step of a span that was taken for a model call for the model that it names and the
+// text that came out. It is the function around a loop, which hands back what the loop came to.
 //
-// Needs: one loop inside whose calls stand on it as events; a text that the model said in that loop, if any came out.
+// Needs: one loop inside whose calls stand on it as events; a text that the model said in that loop, if any
+// came out.
 // Refuses: a span that tells a request, or how its answer ended.
 // Seen in: mcp-agent.
 func readCalledLoop(n *spantree.Node) {
@@ -35,8 +36,9 @@ func readCalledLoop(n *spantree.Node) {
 	becomeStep(n)
 }
 
-// loopCalledBy is the loop within a span that tells nothing of a request or of how its answer ended, nil for any other
-// span. said is how many answers of the loop the text holds that came out: all of them in order, or the last.
+// loopCalledBy is the loop within a span that tells nothing of a request or of how its answer ended, nil for
+// any other span. said is how many answers of the loop the text holds that came out: all of them in order, or
+// the last.
 func loopCalledBy(n *spantree.Node) (loop *spantree.Node, said int) {
 	o := n.Obs
 	if o.Class != genai.Model || n.Spans == 0 || len(o.Request) > 0 || tellsEnd(o) {

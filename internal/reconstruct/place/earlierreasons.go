@@ -12,10 +12,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// dropEarlierReason takes from a model span that lasts for a loop the reason why an answer before its last ended.
+// dropEarlierReason takes from a model span that lasts for a loop the reason why an answer before its last
+// ended.
 //
-// Needs: an answer that asks for no tool, beside a reason that says it does; a request that shows the results of all
-// tools below the span, so that the answer came after them.
+// Needs: an answer that asks for no tool, beside a reason that says it does; a request that shows the results
+// of all tools below the span, so that the answer came after them.
 // Refuses: a span without tools.
 // Seen in: frameworks with one span around a loop.
 func dropEarlierReason(n *spantree.Node) {

@@ -12,9 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// A package that hooks into the client of a provider writes a model call on the span that is the current one. Where that
-// is the span of the agent, each call of the run writes over the one before, and the span holds the last: its request
-// shows what the others were answered.
+// A package that hooks into the client of a provider writes a model call on the span that is the current one.
+// Where that is the span of the agent, each call of the run writes over the one before, and the span holds
+// the last: its request shows what the others were answered.
 
 // giveHeld hangs the model calls that the span of an agent holds below it, as spans of their own.
 //
@@ -50,9 +50,9 @@ func reportsModel(n *spantree.Node) bool {
 	return len(spantree.Search(n.Kids, spantree.Is(genai.Model), spantree.Is(genai.Tool))) > 0
 }
 
-// placeHeld settles when the last call began: when the tools had ended that its request shows. Where it was never
-// answered, the answer of the one before still stands on the span. It is then the last thing that the assistant says in
-// the request, and no tool ran once more for it.
+// placeHeld settles when the last call began: when the tools had ended that its request shows. Where it was
+// never answered, the answer of the one before still stands on the span. It is then the last thing that the
+// assistant says in the request, and no tool ran once more for it.
 func placeHeld(n *spantree.Node) {
 	open := spantree.Search(n.HeldBy.Kids, spantree.Is(genai.Tool), spantree.Is(genai.Tool))
 	slices.SortFunc(open, spantree.CompareNodes)
@@ -81,8 +81,8 @@ func placeHeld(n *spantree.Node) {
 	}
 }
 
-// RanFor reports that a tool was called as an answer asked for. The instrumentation may have given the call another id
-// than the framework.
+// RanFor reports that a tool was called as an answer asked for. The instrumentation may have given the call
+// another id than the framework.
 func RanFor(t *genai.Observation, p *genai.Part) bool {
 	return t.Name == p.Name && (p.ID != "" && t.CallID == p.ID || chat.EqualArgs(t.Args.Value, p.Args, chat.SameValue) || !t.Args.Present() && p.Args.Len() == 0)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// placeOrphans hangs a span whose parent never came below the innermost call or agent whose time encloses it. Spans that
-// are no evidence (HTTP clients, the application's own) are the usual reason for the gap. In a trace of which no span
-// names a parent, all of them are placed so where their content agrees, see belongs.
+// placeOrphans hangs a span whose parent never came below the innermost call or agent whose time encloses it.
+// Spans that are no evidence (HTTP clients, the application's own) are the usual reason for the gap. In a
+// trace of which no span names a parent, all of them are placed so where their content agrees, see belongs.
 //
 // Needs: one such call or agent; of two branches, what they have in common.
 // Refuses: siblings that miss the same parent.
@@ -29,7 +29,8 @@ func nameNoParents(nodes []*spantree.Node) bool {
 	return len(spans) > 1 && len(spantree.Filter(spans, func(n *spantree.Node) bool { return !n.Parent.IsEmpty() })) == 0
 }
 
-// place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are left.
+// place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are
+// left.
 func place(orphans, nodes []*spantree.Node, steps int) (left int) {
 	agent := onlyAgent(nodes)
 	for _, n := range orphans {
@@ -50,7 +51,7 @@ func place(orphans, nodes []*spantree.Node, steps int) (left int) {
 
 // onlyAgent is the agent of a trace that has one.
 func onlyAgent(nodes []*spantree.Node) *spantree.Node {
-	agents := spantree.Filter(nodes, spantree.Is(genai.Agent))
+	agents := spantree.Filter(nodes, spantree.IsAgent)
 	if len(agents) != 1 {
 		return nil
 	}
@@ -79,8 +80,9 @@ func enclosing(n *spantree.Node, nodes []*spantree.Node, agent *spantree.Node, s
 	return best
 }
 
-// inner is which of two nodes around an orphan it belongs to: the one below the other, else what they have in common.
-// Steps of streams end after the agent around them, so the only agent of the trace comes before a step.
+// inner is which of two nodes around an orphan it belongs to: the one below the other, else what they have in
+// common. Steps of streams end after the agent around them, so the only agent of the trace comes before a
+// step.
 func inner(a, b, agent *spantree.Node) *spantree.Node {
 	switch {
 	case spantree.Below(b, a):
@@ -95,8 +97,8 @@ func inner(a, b, agent *spantree.Node) *spantree.Node {
 	return a
 }
 
-// overruns reports a span that began in the time of c and ended a little later: producers round starts to milliseconds.
-// Of two layers of one model call the inner one often does.
+// overruns reports a span that began in the time of c and ended a little later: producers round starts to
+// milliseconds. Of two layers of one model call the inner one often does.
 func overruns(n *spantree.Node, c *spantree.Node, slack uint64) bool {
 	if c.Obs.Class == genai.Model && n.Obs.Class == genai.Model && n.Parent.IsEmpty() {
 		slack = spantree.Rounding
@@ -104,8 +106,8 @@ func overruns(n *spantree.Node, c *spantree.Node, slack uint64) bool {
 	return n.Start < c.End && n.End <= c.End+slack
 }
 
-// canEnclose reports whether an orphan can belong to c. An agent belongs to a call that delegated to it, or to an agent
-// that is known to be the root of the trace.
+// canEnclose reports whether an orphan can belong to c. An agent belongs to a call that delegated to it, or
+// to an agent that is known to be the root of the trace.
 func canEnclose(c, n *spantree.Node) bool {
 	if c.Missing && c.Parent == n.Parent || n.Parent.IsEmpty() && !belongs(n, c) {
 		return false

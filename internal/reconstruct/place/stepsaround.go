@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// readStepAround makes a step of a span that was taken for a model call for the messages in it alone: it is the step
-// that makes the call.
+// readStepAround makes a step of a span that was taken for a model call for the messages in it alone: it is
+// the step that makes the call.
 //
 // Needs: a model call inside that says what it is, of which model, and what it was sent.
 // Refuses: a span that tells an operation, a model, an answer or a failure.

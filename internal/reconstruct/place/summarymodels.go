@@ -17,7 +17,7 @@ func handModel(n *spantree.Node) {
 	if n.Obs.Class != genai.Structure || !n.Obs.Summary || n.Obs.Model == "" {
 		return
 	}
-	for _, m := range spantree.Search(n.Kids, spantree.Is(genai.Model), spantree.Never) {
+	for _, m := range spantree.SpansOf(n.Kids, spantree.Is(genai.Model)) {
 		if m.Obs.Model == "" && m.Obs.ResponseModel == "" {
 			o := m.Obs.Draft()
 			o.Model = n.Obs.Model

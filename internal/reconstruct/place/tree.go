@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// placeRules say whose child each span is, in their order: what spans name as their parents, then what contradicts it,
-// then what times and content tell of the others.
+// placeRules say whose child each span is, in their order: what spans name as their parents, then what
+// contradicts it, then what times and content tell of the others.
 var placeRules = rule.Stage[[]*spantree.Node]{Items: spantree.Items, Claims: spantree.Claims, Rules: []rule.Rule[[]*spantree.Node]{
 	{ID: "place/parents", Straight: true, Apply: nameParents},
 	{ID: "place/cycles", Apply: cutCycles},

@@ -11,13 +11,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// turnOver hangs a model call below the agent that says it lies below the call: no agent runs in a call of a model that
-// is over.
+// turnOver hangs a model call below the agent that says it lies below the call: no agent runs in a call of a
+// model that is over.
 //
-// Needs: a model call that is the first of its trace; an agent that goes on after it; the same question to both.
-// Refuses: an agent that was asked something else, which a tool may have called while the span of the model was open.
-// Seen in: LangSmith's package for the Claude Agent SDK in JavaScript, which begins the span of a run when the first
-// answer has come.
+// Needs: a model call that is the first of its trace; an agent that goes on after it; the same question to
+// both.
+// Refuses: an agent that was asked something else, which a tool may have called while the span of the model
+// was open.
+// Seen in: LangSmith's package for the Claude Agent SDK in JavaScript, which begins the span of a run when
+// the first answer has come.
 func turnOver(nodes []*spantree.Node) {
 	for _, n := range nodes {
 		p := n.Up

@@ -14,9 +14,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// belongs reports whether a span that names no parent can belong to c by what both say. Runs that took place at the same
-// time lie in each other's time as well. So a call was given what the agent around it was asked, or what the tool around
-// it was called with, and an agent holds none of its own name that was given the same: these are attempts.
+// belongs reports whether a span that names no parent can belong to c by what both say. Runs that took place
+// at the same time lie in each other's time as well. So a call was given what the agent around it was asked,
+// or what the tool around it was called with, and an agent holds none of its own name that was given the
+// same: these are attempts.
 func belongs(n, c *spantree.Node) bool {
 	var told []genai.Message
 	switch {
@@ -56,8 +57,8 @@ func mentions(v exactjson.Value, text string) bool {
 		slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return mentions(m.Value, text) })
 }
 
-// layers reports two spans of one model call, of a package and of what it is built on: under different names, and
-// nothing in them differs.
+// layers reports two spans of one model call, of a package and of what it is built on: under different names,
+// and nothing in them differs.
 func layers(outer, inner *spantree.Node) bool {
 	a, b := outer.Obs, inner.Obs
 	differ := func(x, y string) bool { return x != "" && y != "" && x != y }

@@ -14,10 +14,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// signRequests tells who wrote the messages of requests that do not say it, from a step around the model call.
+// signRequests tells who wrote the messages of requests that do not say it, from a step around the model
+// call.
 //
-// Needs: a step that was given the same conversation, word for word, with the roles. One message more may stand before
-// it: the instructions, which a program puts there.
+// Needs: a step that was given the same conversation, word for word, with the roles. One message more may
+// stand before it: the instructions, which a program puts there.
 // Refuses: a conversation that differs in any text.
 // Seen in: Langfuse.
 func signRequests(nodes []*spantree.Node) {
@@ -48,7 +49,8 @@ func givenAbove(n *spantree.Node) []genai.Message {
 	return nil
 }
 
-// signedAs is a request in the messages of a conversation that says the same. It is nil where the two do not agree.
+// signedAs is a request in the messages of a conversation that says the same. It is nil where the two do not
+// agree.
 func signedAs(request, given []genai.Message) []genai.Message {
 	before := len(request) - len(given)
 	if len(given) == 0 || before < 0 || before > 1 || before == 1 && request[0].Role != tape.RoleUser ||

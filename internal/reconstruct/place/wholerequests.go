@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// takeWhole gives a model span that tells the new results of tools alone the request of the span in it, which tells the
-// conversation that they end.
+// takeWhole gives a model span that tells the new results of tools alone the request of the span in it, which
+// tells the conversation that they end.
 //
 // Needs: one model span inside, with a longer request that holds a question and ends with a result.
 // Refuses: a request with any other message but instructions.

@@ -9,7 +9,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
-	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
@@ -18,8 +17,8 @@ import (
 // maxHeard bounds how many of the messages before an answer are taken for what the model was sent.
 const maxHeard = 512
 
-// RecoverPosted makes a model call of each message that tells what an answer cost, when it was made. A text of the same
-// sender right before the calls belongs to that answer.
+// RecoverPosted makes a model call of each message that tells what an answer cost, when it was made. A text
+// of the same sender right before the calls belongs to that answer.
 //
 // Needs: a run without a span of a model call, whose agents send each other messages.
 // Refuses: a message that came before.
@@ -28,9 +27,9 @@ func RecoverPosted(c *ledger.Ledger, f *fragment.Fragment) {
 	if len(c.Models) > 0 || len(c.Posts) == 0 {
 		return
 	}
-	made := map[join.SpanKey]uint64{} // when
+	made := map[spantree.SpanKey]uint64{} // when
 	for _, top := range f.Tops() {
-		fragment.RelaysIn(top, func(n *spantree.Node) { made[join.SpanKeyOf(n)] = n.Start })
+		fragment.RelaysIn(top, func(n *spantree.Node) { made[spantree.SpanKeyOf(n)] = n.Start })
 	}
 	slices.SortStableFunc(c.Posts, func(a, b ledger.Post) int { return spantree.CompareNodes(a.N, b.N) })
 	seen := map[string]bool{}
@@ -83,9 +82,9 @@ func (t *talk) take(p *ledger.Post) (heard []genai.Message, answer *genai.Messag
 }
 
 // ModelCall is the call that a message answers, at the time when the message was made.
-func modelCall(p *ledger.Post, heard []genai.Message, answer genai.Message, made map[join.SpanKey]uint64) *ledger.Call {
+func modelCall(p *ledger.Post, heard []genai.Message, answer genai.Message, made map[spantree.SpanKey]uint64) *ledger.Call {
 	when, label := p.N.Start, tape.Recovered
-	for key := range join.Linked(p.N) {
+	for key := range spantree.Linked(p.N) {
 		if t := made[key]; t > 0 {
 			when = min(t, when)
 			break

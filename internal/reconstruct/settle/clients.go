@@ -49,7 +49,7 @@ func callOfClient(inner *ledger.Call, all, clients []*ledger.Call) *ledger.Call 
 		}
 		fit = append(fit, outer)
 	}
-	if outer := chat.OnlyOne(fit); outer != nil && chat.Count(clients, func(m *ledger.Call) bool { return usesClient(outer, m) }) == 1 {
+	if outer := chat.Only(fit); outer != nil && chat.Count(clients, func(m *ledger.Call) bool { return usesClient(outer, m) }) == 1 {
 		return outer
 	}
 	return nil
@@ -62,7 +62,7 @@ func usesClient(outer, inner *ledger.Call) bool {
 	}
 	n, client := outer.Nodes[0], inner.Nodes[0]
 	a, b := outer.Obs, inner.Obs
-	return (spantree.SiblingsOf(n) == spantree.SiblingsOf(client) || spantree.IsAbove(client.Up, n)) && n.Source.ScopeName != client.Source.ScopeName &&
+	return (spantree.SiblingsOf(n) == spantree.SiblingsOf(client) || spantree.CloseBelow(n, client.Up)) && n.Source.ScopeName != client.Source.ScopeName &&
 		(a.ResponseID == "" || b.ResponseID == "") && spantree.SameModel(a, b) && (sameTokens(a.Usage, b.Usage) || lostTokens(outer)) && ledger.Overlap(outer, inner)
 }
 

@@ -10,17 +10,18 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
-	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// SetClocks moves the calls of tools whose clock lags behind, and what these called, to where the conversation has them.
-// Services of one trace have clocks of their own, and by times alone such a call would belong to no turn, or to an earlier one.
+// SetClocks moves the calls of tools whose clock lags behind, and what these called, to where the
+// conversation has them. Services of one trace have clocks of their own, and by times alone such a call would
+// belong to no turn, or to an earlier one.
 //
-// Needs: a tool that seems to have ended before the span around it began, or before the answer that asks for it by its id was
-// asked for. A lower bound of the lag is what the conversation says: a call begins when the answer that asks for it has ended.
+// Needs: a tool that seems to have ended before the span around it began, or before the answer that asks for
+// it by its id was asked for. A lower bound of the lag is what the conversation says: a call begins when the
+// answer that asks for it has ended.
 // Refuses: a call that was moved with its trace already.
 // Seen in: tools in services of their own, as MCP servers.
 func SetClocks(c *ledger.Ledger) {
@@ -54,9 +55,9 @@ func SetClocks(c *ledger.Ledger) {
 	slices.SortStableFunc(c.Tools, ledger.CompareCalls)
 }
 
-// lateTools lists the tools whose clock lags behind by who reported them: what moves the clock of one does not move that of
-// another.
-func lateTools(c *ledger.Ledger) (late join.Lists[ledger.Reporter, *ledger.Call]) {
+// lateTools lists the tools whose clock lags behind by who reported them: what moves the clock of one does
+// not move that of another.
+func lateTools(c *ledger.Ledger) (late chat.Lists[ledger.Reporter, *ledger.Call]) {
 	asking := AskingByID(c)
 	for _, t := range c.Tools {
 		if len(t.Nodes) == 0 || t.Shift > 0 {
@@ -69,8 +70,8 @@ func lateTools(c *ledger.Ledger) (late join.Lists[ledger.Reporter, *ledger.Call]
 	return late
 }
 
-// lag is a lower bound, in ns, on how far the clock of some tools lags behind. A tool that ran within a stream may have begun
-// before the answer ended.
+// lag is a lower bound, in ns, on how far the clock of some tools lags behind. A tool that ran within a
+// stream may have begun before the answer ended.
 func lag(tools []*ledger.Call, asks []askedFor) (behind uint64) {
 	for i, m := range askedInOrder(tools, asks) {
 		t := tools[i]
@@ -103,12 +104,14 @@ func nearest(k *ledger.Call, at map[*spantree.Node]ledger.Reporter) *spantree.No
 	return nil
 }
 
-// ranWithin reports a tool whose span lies below one of a model call, which may have asked for it before it was over.
+// ranWithin reports a tool whose span lies below one of a model call, which may have asked for it before it
+// was over.
 func ranWithin(m, tool *ledger.Call) bool {
-	return slices.ContainsFunc(m.Nodes, func(n *spantree.Node) bool { return spantree.IsAbove(n, tool.Nodes[0]) })
+	return slices.ContainsFunc(m.Nodes, func(n *spantree.Node) bool { return spantree.CloseBelow(tool.Nodes[0], n) })
 }
 
-// AskingByID are the model calls whose recorded answers ask for the call of an id, nil where several ask for it.
+// AskingByID are the model calls whose recorded answers ask for the call of an id, nil where several ask for
+// it.
 func AskingByID(c *ledger.Ledger) map[string]*ledger.Call {
 	asking := map[string]*ledger.Call{}
 	for _, a := range asksOf(c.Models) {
@@ -151,19 +154,20 @@ func asksOf(models []*ledger.Call) (asks []askedFor) {
 	return asks
 }
 
-// asksAbove are the calls that the recorded answers ask for, in order of time, those aside that were given at or below some
-// spans.
+// asksAbove are the calls that the recorded answers ask for, in order of time, those aside that were given at
+// or below some spans.
 func asksAbove(c *ledger.Ledger, at map[*spantree.Node]ledger.Reporter) []askedFor {
 	models := slices.DeleteFunc(slices.Clone(c.Models), func(m *ledger.Call) bool { return nearest(m, at) != nil })
 	slices.SortStableFunc(models, ledger.CompareCalls)
 	return asksOf(models)
 }
 
-// maxInOrder is how many calls of a clock are told apart by their names and arguments: the lag is the same for all.
+// maxInOrder is how many calls of a clock are told apart by their names and arguments: the lag is the same
+// for all.
 const maxInOrder = 128
 
-// askedInOrder are the model calls that asked for each of the tools, nil where it is not known: by the id of the call, else in
-// the order of the calls that have the same name and arguments, if there are as many.
+// askedInOrder are the model calls that asked for each of the tools, nil where it is not known: by the id of
+// the call, else in the order of the calls that have the same name and arguments, if there are as many.
 func askedInOrder(tools []*ledger.Call, asks []askedFor) []*ledger.Call {
 	models := make([]*ledger.Call, len(tools))
 	byID := map[string][]*ledger.Call{}

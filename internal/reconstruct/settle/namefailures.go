@@ -49,7 +49,7 @@ func NameFailures(c *ledger.Ledger) {
 // why.
 func thrownAround(tool *ledger.Call) *tape.Error {
 	for n := range tool.Above(func(n *spantree.Node) bool { return n.Obs.Class == genai.Tool }) {
-		if spantree.FailedSpan(n) && n.Obs.Error != nil && n.Obs.Error.Message != "" {
+		if n.Failed() && n.Obs.Error != nil && n.Obs.Error.Message != "" {
 			return n.Obs.Error
 		}
 	}

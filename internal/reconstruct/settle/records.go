@@ -80,5 +80,5 @@ func sameCall(list []*ledger.Call, m *ledger.Call) (of *ledger.Call, near bool) 
 			fit = append(fit, k)
 		}
 	}
-	return chat.OnlyOne(fit), near
+	return chat.Only(fit), near
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 )
 
-func (n *Node) Failed() bool { return n.Obs.Failed || n.Obs.StatusError }
-
 // Answer is what a model call was answered with as recorded, nil where nothing was.
 func (n *Node) Answer() *chat.Message {
 	if len(n.Obs.Response) == 0 {

@@ -12,12 +12,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
-// ForgiveBorrowed takes a failure from the spans that borrowed it: a processor of spans writes the first failure of a
-// trace as the status of every span that ends after it.
+// ForgiveBorrowed takes a failure from the spans that borrowed it: a processor of spans writes the first
+// failure of a trace as the status of every span that ends after it.
 //
-// Needs: a model call with that status that began when the failure was over, recorded no exception and was answered.
-// Refuses: a span with an exception of its own; a span that began before the failure was over and ended before any
-// such model call.
+// Needs: a model call with that status that began when the failure was over, recorded no exception and was
+// answered.
+// Refuses: a span with an exception of its own; a span that began before the failure was over and ended
+// before any such model call.
 // Seen in: OpenInference's processor for the AI SDK.
 func ForgiveBorrowed(nodes []*Node) {
 	threw := map[string]uint64{} // the message of an exception → when the first span that threw it had ended

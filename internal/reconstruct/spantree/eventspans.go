@@ -17,7 +17,8 @@ import (
 // joinEvents makes one call of the spans that report its events: tool.search.start-1 holds what went in,
 // tool.search.success-1 what came out. The first of them stays.
 //
-// Needs: spans of one thing below one parent, as many of the end of a call as of its beginning, told by their order.
+// Needs: spans of one thing below one parent, as many of the end of a call as of its beginning, told by their
+// order.
 // Refuses: the ends of calls, where there are more or fewer of them.
 // Seen in: OpenInference for BeeAI in JavaScript.
 func joinEvents(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node {

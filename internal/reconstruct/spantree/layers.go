@@ -14,34 +14,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
+// FinishedForTools reports a model call whose finish reason says that it asked for tools.
 func FinishedForTools(n *Node) bool {
 	return slices.ContainsFunc(n.Obs.FinishReasons, tape.AsksForTools)
 }
 
-// LosesCalls reports a model call that asked for tools, as its finish reason says, and of whose calls none was recorded.
+// LosesCalls reports a model call that asked for tools, as its finish reason says, and of whose calls none
+// was recorded.
 func LosesCalls(n *Node) bool { return FinishedForTools(n) && len(n.Asks()) == 0 }
-
-// FirstModel is the earliest model call below n.
-func FirstModel(n *Node) *Node {
-	var first *Node
-	Walk(n, func(m *Node) bool {
-		if m.Obs.Class == genai.Model && (first == nil || CompareNodes(m, first) < 0) {
-			first = m
-		}
-		return true
-	})
-	return first
-}
-
-// IsAbove reports that a span stands above another one, not too far up.
-func IsAbove(up, n *Node) bool {
-	for steps := 0; up != nil && n != nil && steps < MaxAbove; steps++ {
-		if n = n.Up; n == up {
-			return true
-		}
-	}
-	return false
-}
 
 // SameModel reports that two records name the same model: the requested one, or the one that answered where
 // one of them names no other.
@@ -150,16 +130,6 @@ func SameAgent(n *Node) *Node {
 	return nil
 }
 
-// HoldsCall reports a span with a model or tool call below it.
-func HoldsCall(n *Node) bool {
-	found := false
-	Walk(n, func(m *Node) bool {
-		found = found || m != n && (m.Obs.Class == genai.Model || m.Obs.Class == genai.Tool)
-		return !found
-	})
-	return found
-}
-
 // IsPiece reports a model span that is a piece of the call around it: a chunk of a stream, or a step that
 // tells nothing.
 //
@@ -199,8 +169,8 @@ func Silent(o *genai.Observation) bool {
 		o.ResponseModel == "" && !IsFailure(o)
 }
 
-// QuotesCalls reports a text that names all calls that a model call was answered with: by their ids, or by their names and
-// arguments.
+// QuotesCalls reports a text that names all calls that a model call was answered with: by their ids, or by
+// their names and arguments.
 func QuotesCalls(n *Node, m *chat.Message) bool {
 	calls := n.Asks()
 	if len(calls) == 0 {
@@ -216,8 +186,8 @@ func QuotesCalls(n *Node, m *chat.Message) bool {
 	})
 }
 
-// RepeatsAnswer reports that a request repeats, right after the messages of the one before it, what that one was answered.
-// Any message will do if the answer was not recorded.
+// RepeatsAnswer reports that a request repeats, right after the messages of the one before it, what that one
+// was answered. Any message will do if the answer was not recorded.
 func RepeatsAnswer(before, n *Node, sent []*chat.Message) bool {
 	answer := before.Answer()
 	if answer == nil {
@@ -245,41 +215,4 @@ func RepeatsAnswer(before, n *Node, sent []*chat.Message) bool {
 		return !chat.HasToolCall(said) && len(following) > 1 && following[1].Tape.Role == tape.RoleTool
 	}
 	return chat.HasToolCall(said) || FinishedForTools(before)
-}
-
-// IsWrapper reports a span that calls itself a model call and holds a whole agent: it names no model, or was asked what the agent was asked.
-func IsWrapper(n *Node) bool {
-	o := n.Obs
-	if o.Class != genai.Model || len(n.Kids) == 0 {
-		return false
-	}
-	return o.Model == "" && o.ResponseModel == "" && o.ResponseID == "" && HoldsAgent(n) || asksAgent(n)
-}
-
-// asksAgent reports a model span with nothing below it but one agent whose first model call was sent the same question: an instrumentation that wraps the
-// function around a loop calls it a chat (OpenLIT with generateText of the AI SDK, which writes spans of its own). Where that failed it tells no question.
-func asksAgent(n *Node) bool {
-	asked := chat.LastUserText(n.Obs.Request)
-	if asked == "" && len(n.Obs.Request)+len(n.Obs.Response) > 0 {
-		return false
-	}
-	var agent *Node
-	only := true
-	for _, k := range n.Kids {
-		Walk(k, func(m *Node) bool {
-			switch {
-			case IsCall(m), m.Obs.Class == genai.Agent && agent != nil:
-				only = false
-			case m.Obs.Class == genai.Agent:
-				agent = m
-				return false
-			}
-			return only
-		})
-	}
-	if !only || agent == nil || agent.Obs.WeakAgent {
-		return false
-	}
-	first := FirstModel(agent)
-	return first != nil && len(first.Obs.Request) > 0 && (asked == "" || chat.LastUserText(first.Obs.Request) == asked)
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// mergeRule makes one of several spans that report the same. It notes in standsFor which span speaks for one that is
-// gone, or for a parent that never came.
+// mergeRule makes one of several spans that report the same. It notes in standsFor which span speaks for one
+// that is gone, or for a parent that never came.
 type mergeRule struct {
 	id    rule.ID
 	merge func(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node
@@ -35,9 +35,9 @@ var mergeRules = []mergeRule{
 	{"read/event-spans", joinEvents},
 }
 
-// Load reads the items of one trace. Items under one span id become one node. Log records join the span they speak of;
-// calls and runs that exist in log records only become nodes of their own. unassigned counts the records that speak of
-// nothing.
+// Load reads the items of one trace. Items under one span id become one node. Log records join the span they
+// speak of; calls and runs that exist in log records only become nodes of their own. unassigned counts the
+// records that speak of nothing.
 func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 	nodes, logs := nodesOf(set)
 	standsFor := map[pcommon.SpanID]pcommon.SpanID{}
@@ -72,7 +72,8 @@ func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 	return nodes, len(rest)
 }
 
-// nodesOf makes a node of the items of each span. A span without an id is malformed, but still a call that took place.
+// nodesOf makes a node of the items of each span. A span without an id is malformed, but still a call that
+// took place.
 func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
 	groups := map[pcommon.SpanID][]evidence.Item{}
 	for _, item := range set.Items() {
@@ -127,8 +128,9 @@ func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {
 	return &genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: scope.Name(), ScopeVersion: scope.Version(), Span: span}
 }
 
-// comparePayloads puts the most telling of several payloads under one id first: the one that ended later, then the one
-// with more attributes, then by digest. SettlePayloads decides later on the arguments and results of a tool call.
+// comparePayloads puts the most telling of several payloads under one id first: the one that ended later,
+// then the one with more attributes, then by digest. SettlePayloads decides later on the arguments and
+// results of a tool call.
 func comparePayloads(a, b evidence.Item) int {
 	if c := cmp.Or(cmp.Compare(b.Span.EndTimestamp(), a.Span.EndTimestamp()), cmp.Compare(b.Span.Attributes().Len(), a.Span.Attributes().Len())); c != 0 {
 		return c
@@ -137,7 +139,8 @@ func comparePayloads(a, b evidence.Item) int {
 	return bytes.Compare(x[:], y[:])
 }
 
-// newNode makes one node of the payloads that came under one id. The first speaks, the others add what it lacks.
+// newNode makes one node of the payloads that came under one id. The first speaks, the others add what it
+// lacks.
 func newNode(id pcommon.SpanID, items []evidence.Item) *Node {
 	first := items[0]
 	span := first.Span
@@ -175,8 +178,9 @@ func addAttributes(span, other ptrace.Span) {
 	}
 }
 
-// conflictsOf counts the payloads under one id that disagree with those before them. Payloads that differ only in that
-// one holds the content to which another refers do not: that is how content that was fetched later comes in.
+// conflictsOf counts the payloads under one id that disagree with those before them. Payloads that differ
+// only in that one holds the content to which another refers do not: that is how content that was fetched
+// later comes in.
 func conflictsOf(items []evidence.Item) int {
 	if len(items) == 1 {
 		return 0

@@ -20,9 +20,6 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// MaxAbove bounds how many spans of a framework that are not made current are looked through.
-const MaxAbove = 16
-
 // splitAtAnswer divides a recorded request before the answer to it, which no request can hold. What follows
 // was said later: the program appended to the list that it had handed to the client, and the list was written
 // down afterwards.
@@ -94,15 +91,17 @@ type Node struct {
 	Omits    bool            // its request holds messages of which the place alone is known
 }
 
+// ScopeKey names the instrumentation that wrote a span.
 type ScopeKey struct{ Name, Version string }
 
+// SpanID is the id of the span in hexadecimal digits.
 func (n *Node) SpanID() string { return hex.EncodeToString(n.ID[:]) }
 
 // Within reports whether n lies in the time of m.
 func (n *Node) Within(m *Node) bool { return m.Start <= n.Start && n.End <= m.End }
 
-// Request returns the messages that a model call sent, the system prompt first where it was recorded apart. Some
-// programs send instructions apart, and others between the messages.
+// Request returns the messages that a model call sent, the system prompt first where it was recorded apart.
+// Some programs send instructions apart, and others between the messages.
 func (n *Node) Request() []*chat.Message {
 	if n.Messages != nil {
 		return n.Messages
@@ -166,8 +165,8 @@ type Payload struct {
 	End uint64
 }
 
-// IsHollow reports the span of a model call without what was sent around the span that holds it. It has no answer either, or
-// that of the other.
+// IsHollow reports the span of a model call without what was sent around the span that holds it. It has no
+// answer either, or that of the other.
 func IsHollow(n *Node) bool {
 	o := n.Obs
 	if len(o.Request) > 0 || o.RequestLabel != "" || o.ResponseLabel != "" {

@@ -17,8 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 )
 
-// Twins are spans that say the same to the nanosecond and differ in nothing but their ids. A program that starts its
-// instrumentation twice, or a bridge between two libraries, reports each span once more, in a tree of its own.
+// Twins are spans that say the same to the nanosecond and differ in nothing but their ids. A program that
+// starts its instrumentation twice, or a bridge between two libraries, reports each span once more, in a tree
+// of its own.
 
 // twinning is what the search for twins knows of a trace.
 type twinning struct {
@@ -47,8 +48,9 @@ func parentOf(n *Node) pcommon.SpanID { return n.Source.Span.ParentSpanID() }
 // dropTwins leaves one span of each set of twins, the one with the lowest id.
 //
 // Needs: spans with one content that name the same parent, or parents that are twins themselves.
-// Refuses: equal tool calls below one parent, unless everything else below it came as many times. Where nothing else
-// is known of the parent, all of the trace has to have done so. A clock that counts milliseconds writes such calls too.
+// Refuses: equal tool calls below one parent, unless everything else below it came as many times. Where
+// nothing else is known of the parent, all of the trace has to have done so. A clock that counts milliseconds
+// writes such calls too.
 // Seen in: programs that start their instrumentation twice.
 func dropTwins(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node {
 	moments := map[moment]int{}
@@ -90,7 +92,8 @@ func (t *twinning) alike(level []*Node) map[twinKey][]*Node {
 	return groups
 }
 
-// dropAlike finds the twins in a group. Below twins, as many spans stay as the parent with the most of them has.
+// dropAlike finds the twins in a group. Below twins, as many spans stay as the parent with the most of them
+// has.
 func (t *twinning) dropAlike(group []*Node, copies map[pcommon.SpanID]int) {
 	slices.SortFunc(group, compareIDs)
 	byParent := map[pcommon.SpanID][]*Node{}
@@ -161,7 +164,8 @@ func (t *twinning) twinParents(nodes []*Node) {
 	}
 }
 
-// copiesOf tells how often all spans of each group came that may have a twin; 0 where some came more often than others.
+// copiesOf tells how often all spans of each group came that may have a twin; 0 where some came more often
+// than others.
 func copiesOf[K comparable](nodes []*Node, groupOf func(*Node) (group K, counts bool)) map[K]int {
 	type key struct {
 		group   K

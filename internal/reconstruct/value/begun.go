@@ -35,6 +35,6 @@ func (b *Builder) begun(k *ledger.Call) *spantree.Node {
 }
 
 func failedStep(n *spantree.Node) bool {
-	return spantree.FailedSpan(n) && n.Obs.InputData.Present() && (n.Obs.Class == genai.Structure || n.Obs.WeakAgent) &&
+	return n.Failed() && n.Obs.InputData.Present() && (n.Obs.Class == genai.Structure || n.Obs.WeakAgent) &&
 		!slices.ContainsFunc(n.Kids, func(k *spantree.Node) bool { return k.Obs.Class == genai.Tool })
 }

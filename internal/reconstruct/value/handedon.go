@@ -36,7 +36,7 @@ func (o *outputFacts) handedOn() bool {
 		return false
 	}
 	for n := range o.last.Above(nil) {
-		if (n == o.root || o.surrounds(n)) && n.Obs.Class != genai.Model && n.Obs.Class != genai.Tool && !spantree.FailedSpan(n) && tellsText(n, o.said) {
+		if (n == o.root || o.surrounds(n)) && n.Obs.Class != genai.Model && n.Obs.Class != genai.Tool && !n.Failed() && tellsText(n, o.said) {
 			return true
 		}
 	}
@@ -47,7 +47,7 @@ func (o *outputFacts) handedOn() bool {
 // of the program that began when the model had answered. A step that was given a text and gave it on tells a
 // short one too.
 func (o *outputFacts) tellsSaid(n *spantree.Node) bool {
-	if spantree.FailedSpan(n) {
+	if n.Failed() {
 		return false
 	}
 	later := (n.Obs.Class == genai.Structure || n.Obs.Class == genai.Unclassified) && n.Start >= o.last.End

@@ -5,7 +5,6 @@ package value
 
 import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
-	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
 // askedAround is the text that the function around the run was called with.
@@ -18,7 +17,7 @@ func (b *Builder) askedAround() string {
 
 // answeredAround is the text that the function around the run returned.
 func (b *Builder) answeredAround() string {
-	if n := b.Fragment.FunctionAround(); n != nil && !spantree.FailedSpan(n) && !n.Obs.Called.OutCut {
+	if n := b.Fragment.FunctionAround(); n != nil && !n.Failed() && !n.Obs.Called.OutCut {
 		return fragment.TextOfFunction(n.Obs.Called.Out)
 	}
 	return ""

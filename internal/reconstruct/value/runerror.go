@@ -40,7 +40,7 @@ func (o *outputFacts) failedAround() *spantree.Node {
 		return nil
 	}
 	for n := range spantree.Upward(k.Nodes[0], func(n *spantree.Node) bool { return n == o.root }) {
-		if spantree.FailedSpan(n) && n.Obs.Class != genai.Tool && n.Obs.Class != genai.Retrieval {
+		if n.Failed() && n.Obs.Class != genai.Tool && n.Obs.Class != genai.Retrieval {
 			return n
 		}
 	}
@@ -48,7 +48,7 @@ func (o *outputFacts) failedAround() *spantree.Node {
 		return nil
 	}
 	for n := range spantree.Upward(o.root, func(n *spantree.Node) bool { return slices.Contains(o.Fragment.Heads, n) }) {
-		if n.Up != nil && spantree.FailedSpan(n.Up) && spantree.IsAgent(n.Up) {
+		if n.Up != nil && n.Up.Failed() && spantree.IsAgent(n.Up) {
 			return n.Up
 		}
 	}

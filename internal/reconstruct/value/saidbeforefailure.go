@@ -27,7 +27,7 @@ func saidBeforeFailure(o *outputFacts, was claim) bool {
 	}
 	n := o.failedAround()
 	if said != o.last && len(o.last.Nodes) > 0 {
-		if n = spantree.AgentAbove(o.last.Nodes[0]); n == o.root || n != nil && !spantree.FailedSpan(n) {
+		if n = spantree.AgentAbove(o.last.Nodes[0]); n == o.root || n != nil && !n.Failed() {
 			return false
 		}
 	}

@@ -47,7 +47,7 @@ func (o *outputFacts) refusedBelow() bool {
 func (o *outputFacts) threwBehind() bool {
 	kids := o.root.Kids
 	return holdsException(o.root) && slices.ContainsFunc(kids, spantree.IsAgent) && (len(o.last.Nodes) == 0 || o.last.Nodes[0].Up != o.root) &&
-		!slices.ContainsFunc(kids, func(n *spantree.Node) bool { return spantree.FailedSpan(n) || n.End > o.root.End })
+		!slices.ContainsFunc(kids, func(n *spantree.Node) bool { return n.Failed() || n.End > o.root.End })
 }
 
 // holdsException reports a span with an exception and where it was thrown.

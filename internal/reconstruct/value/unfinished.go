@@ -11,7 +11,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
-	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
@@ -98,7 +97,7 @@ func returnedAround(o *outputFacts) bool {
 		return false
 	}
 	n := o.Fragment.FunctionAround()
-	return n != nil && fragment.QuestionTo(n) != "" && !spantree.FailedSpan(n) && n.End > n.Start
+	return n != nil && fragment.QuestionTo(n) != "" && !n.Failed() && n.End > n.Start
 }
 
 func noModelCall(o *outputFacts) bool { return o.last == nil }
@@ -195,7 +194,7 @@ func (o *outputFacts) answeredSince() bool {
 func goesOnFrom(before, request []*chat.Message) bool {
 	n := len(before)
 	same := chat.CommonPrefix(before, request)
-	return same == n || same == n-1 && len(request) >= n && join.WithoutTail(before[n-1]) == join.WithoutTail(request[n-1])
+	return same == n || same == n-1 && len(request) >= n && chat.WithoutTail(before[n-1]) == chat.WithoutTail(request[n-1])
 }
 
 // neverRan is a tool call that was asked for, which no span and no request answers.

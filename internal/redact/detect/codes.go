@@ -225,8 +225,8 @@ type codeGroups struct {
 	digits, upper, lower int
 }
 
-// readGroups reads at most eight groups that hyphens join, or blanks if they are numbers. It returns no end if
-// the first group has the length of no code.
+// readGroups reads at most eight groups that hyphens join, or blanks if they are numbers. It returns no end
+// if the first group has the length of no code.
 func readGroups(s string) (g codeGroups) {
 	for g.groups < 8 {
 		from := g.end
@@ -280,7 +280,8 @@ func goesOnBehindCode(s string, i int) bool {
 // likeCode says whether the groups are of the kinds of characters that generated codes consist of.
 func (g *codeGroups) likeCode() bool {
 	number := g.groups == 1 && g.digits == g.end && g.end >= 6
-	if g.end < 8 && !number || g.groups == 3 && g.first == 4 && g.end == 10 && g.digits == 8 { // too short, a date
+	date := g.groups == 3 && g.first == 4 && g.end == 10 && g.digits == 8
+	if g.end < 8 && !number || date {
 		return false
 	}
 	if g.upper == g.end-g.groups+1 && g.groups >= 3 {

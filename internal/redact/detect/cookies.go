@@ -15,8 +15,8 @@ func cookieSecret(v string) bool {
 	return len(v) >= 12 && (random(v) || hexDigest(v) || len(v) >= 16 && randomish(v) && !dated(v)) || strong(v) && !dated(v)
 }
 
-// jarLine looks at a line of a jar: domain, whether hosts below it get the cookie, path, whether it needs TLS,
-// when it ends, name, value.
+// jarLine looks at a line of a jar: domain, whether hosts below it get the cookie, path, whether it needs
+// TLS, when it ends, name, value.
 func (f *finder) jarLine(id ruleID, at, end int) {
 	s := f.s
 	if s[end-1] != ' ' && s[end-1] != '\t' {

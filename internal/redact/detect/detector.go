@@ -275,13 +275,15 @@ func (l *lookup) hangNames() {
 	for _, w := range assignmentWords {
 		l.hang(w, action{kind: actAssignment})
 	}
-	for _, w := range [...]string{"api key.", "secret key.", "access key.", "private key."} { // use … as the api key.
+	// Use … as the api key.
+	for _, w := range [...]string{"api key.", "secret key.", "access key.", "private key."} {
 		l.hang(w, action{kind: actAssignment, word: strings.IndexByte(w, ' ') + 1})
 	}
-	for _, w := range [...]string{"pw\":", "pw\\\"", "pw**", ".pw=", ".pw:", "-pw=", "-pw:", " pw `", " pw**"} { // cronPw, stats pw
+	// A name of two letters is no keyword by itself: cronPw, stats pw.
+	for _, w := range [...]string{"pw\":", "pw\\\"", "pw**", ".pw=", ".pw:", "-pw=", "-pw:", " pw `", " pw**"} {
 		l.hang(w, action{kind: actAssignment, word: strings.IndexByte(w, 'p')})
 	}
-	for _, before := range " ,(;&?\"\n`" { // a name of two letters is no keyword by itself
+	for _, before := range " ,(;&?\"\n`" {
 		for _, next := range "=:\" " {
 			l.hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
 		}
@@ -307,8 +309,8 @@ func (l *lookup) hangGuesses() {
 	}
 }
 
-// hangPasswords hangs the detectors of passwords on the blocks of YAML that hold secrets, and on the words for a
-// password in other languages than English.
+// hangPasswords hangs the detectors of passwords on the blocks of YAML that hold secrets, and on the words
+// for a password in other languages than English.
 func (l *lookup) hangPasswords() {
 	for _, w := range blocks {
 		l.hang(w, action{kind: actBlock, word: len(w)})
@@ -328,7 +330,8 @@ func (l *lookup) hangLabels() {
 	for label, forms := range idLabels {
 		for _, joint := range []string{" ", "_", "-", ""} {
 			spelled := strings.ReplaceAll(label, " ", joint)
-			if joint == "" && strings.HasSuffix(label, " id") && len(label) < len("civil id") { // rsa id: too frequent as a part of other words
+			// rsa id: too frequent as a part of other words.
+			if joint == "" && strings.HasSuffix(label, " id") && len(label) < len("civil id") {
 				continue
 			}
 			if camel := camelOf(label); joint == "" && camel != spelled {
@@ -362,8 +365,8 @@ func (l *lookup) hangSeekers(rules []*rule) {
 	}
 }
 
-// servicesOf returns the names of services whose keys have no form of their own: the known ones, and those that
-// rules of gitleaks look for beside a key.
+// servicesOf returns the names of services whose keys have no form of their own: the known ones, and those
+// that rules of gitleaks look for beside a key.
 func servicesOf(rules []*rule) []string {
 	services := map[string]bool{}
 	for _, rl := range rules {

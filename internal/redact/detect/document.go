@@ -67,45 +67,36 @@ func isValueName(name string) bool {
 	return false
 }
 
-// document returns the edits of a valid JSON text, or of several, one behind the other. Elements that are known are not read.
+// enclosing is what a walk goes on with behind a document.
+type enclosing struct {
+	sequence
+	path, pieces, told int // how much there was
+}
+
+// enter begins a document under the name k, and returns what is around it.
+func (p *Walk) enter(k *Name) enclosing {
+	around := enclosing{p.sequence, len(p.path), len(p.pieces), len(p.told)}
+	p.sequence = sequence{arrays: 1, base: around.path, lines: true, delta: k.delta, sent: p.sent}
+	return around
+}
+
+// leave ends a document.
+func (p *Walk) leave(to enclosing) {
+	p.sequence = to.sequence
+	p.path, p.pieces, p.told = p.path[:to.path], p.pieces[:to.pieces], p.told[:to.told]
+}
+
+// document returns the edits of a valid JSON text, or of several, one behind the other. Elements that are
+// known are not read.
 func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	r, tokens, at := jsonscan.New(s, 0), of.tokens, 0 // at is how far the text has been read
-	base, pieces := len(p.path), len(p.pieces)
-	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta, first: true})
-	outer := struct {
-		arrays, base       int
-		lines, delta, sent bool
-		salt               string
-		several            bool
-	}{p.arrays, p.base, p.lines, p.delta, p.sent, p.salt, p.several}
-	several := p.several
-	p.arrays, p.base, p.lines, p.delta, p.salt, p.several = 1, base, true, k.delta, "", false
-	told := len(p.told)
-	defer func() {
-		p.path, p.pieces, p.told = p.path[:base], p.pieces[:pieces], p.told[:told]
-		p.arrays, p.base, p.lines, p.delta, p.sent, p.salt, p.several = outer.arrays, outer.base, outer.lines, outer.delta, outer.sent, outer.salt, outer.several
-	}()
-	open := func(at int) {
-		// Members of an object are named by their own keys; elements of an array by that of the array.
-		object, outside := s[at] == '{', &frames[len(frames)-1]
-		key, inArray := outside.key, !outside.object && len(frames) > 1
-		first := outside.first && (!inArray || p.path[len(p.path)-1].index == 0)
-		within := object && (outside.within || key.holder)
-		frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), told: len(p.told), edits: len(edits), delta: p.delta,
-			first: first, open: at, before: p.counted()})
-		p.columns(outside, &frames[len(frames)-1], inArray)
-		if object && key.names() { // "adminPassword": {"value": "…"}
-			frames[len(frames)-1].announced = key
-		}
-		p.path = append(p.path, step{index: -1, array: !object})
-		p.delta = p.delta || key.delta
-		if !object {
-			p.arrays++
-		}
-	}
+	around := p.enter(k)
+	defer p.leave(around)
+	frames := append(make([]frame, 0, 8), frame{key: k, pieces: around.pieces, delta: k.delta, first: true})
 	for {
 		top := &frames[len(frames)-1]
-		if of.blocks != nil && top.first && !top.object && len(frames) > 1 && p.path[len(p.path)-1].index >= 0 && at > of.last.end {
+		inArray := !top.object && len(frames) > 1
+		if of.blocks != nil && inArray && top.first && p.path[len(p.path)-1].index >= 0 && at > of.last.end {
 			p.ended(of, s, at, &frames[len(frames)-2], top)
 		}
 		var t jsonscan.Token
@@ -116,18 +107,18 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			t = r.Next()
 			at = r.Offset()
 		}
-		if !top.object && len(frames) > 1 && t.Kind != jsonscan.Close {
+		if inArray && t.Kind != jsonscan.Close {
 			p.path[len(p.path)-1].index++
 		}
 		switch t.Kind {
 		case jsonscan.End, jsonscan.Bad:
 			p.bad = p.bad || t.Kind == jsonscan.Bad
-			if several {
-				p.parted(pieces)
+			if around.several {
+				p.parted(around.pieces)
 			}
-			return p.amend(edits, 0, p.streams(pieces))
+			return p.amend(edits, 0, p.streams(around.pieces))
 		case jsonscan.Open:
-			open(t.Start)
+			frames = p.opened(frames, s[t.Start] == '{', t.Start, len(edits))
 			if of.known.end > 0 && t.Start == of.known.open {
 				p.count(of.known.entry)
 				p.path[len(p.path)-1].index = of.known.index
@@ -135,130 +126,185 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				at = of.known.end
 			}
 		case jsonscan.Close:
-			if !top.object {
-				edits = p.amend(edits, top.edits, p.streams(top.pieces))
-				p.arrays--
-			} else {
-				p.ofObject(top)
-			}
-			p.delta = top.delta
-			closed := *top
+			edits = p.closed(frames, edits, s, at)
 			frames = frames[:len(frames)-1]
-			p.path = p.path[:len(p.path)-1]
-			if p.random > len(frames) {
-				p.random = 0
-			}
-			if rows, by := p.closedIn(&frames[len(frames)-1], &closed, at); rows[1] > 0 {
-				edits = p.rowsBefore(edits, s, rows, by)
-			}
 			if of.blocks != nil && len(frames) == 1 {
 				p.learnBegin(of, s)
 				of.blocks = nil
 			}
 		case jsonscan.Key:
-			name, v := decoded(s, t)
-			p.path[len(p.path)-1].name = name
-			top.key = p.named(name, top.within)
-			if of := p.name(name, top.key); len(of) > 0 {
-				p.path[len(p.path)-1].name = apply(name, of)
-				edits = p.inside(edits, t.Start+1, v, of)
-			}
-			top.speaker = top.speaker || top.key.speaker
+			edits = p.keyToken(top, edits, s, t)
 		case jsonscan.String:
-			raw := s[t.Start+1 : t.End-1]
-			if p.met != nil && !top.object && p.poolList() {
-				if !isPoolID(raw) { // this is no tape, and whoever asked has to look otherwise
-					p.bad = true
-				}
-				continue
-			}
-			if t.Escaped && len(raw) > longRaw {
-				// Too long to say anything about another value: it is decoded only when it is not known.
-				key := p.nameOf(top, "")
-				if p.inherited != nil {
-					key = p.inherited
-				}
-				place := p.met.index(raw, key)
-				known := p.met.holds(place, raw, key, p.nested, true)
-				if !known {
-					if known = p.knownClean(p.cleanKey(cleanRaw, raw, key)); known {
-						p.met.put(place, raw, key, p.nested, true)
-					}
-				}
-				if known {
-					if p.unnamed(top) {
-						top.unnamed = t
-					} else if !top.object {
-						p.pem.lines = p.pem.lines[:0]
-					}
-					if len(frames) > 1 {
-						p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
-					}
-					continue
-				}
-			}
-			text, v := decoded(s, t)
-			key := p.nameOf(top, text)
-			line, ended := p.pem.next(text, len(frames))
-			if line && !key.secret {
-				key = ofKey
-			}
-			if !top.object && len(frames) > 2 {
-				p.headed(&frames[len(frames)-2], top, text)
-			} else if top.object && (text == "random_password" || text == "random_string") && p.path[len(p.path)-1].name == "type" {
-				p.random = len(frames)
-			}
-			if p.inherited != nil {
-				key = p.inherited
-			}
-			p.tell(top, text)
-			before := p.counted()
-			of := p.leaf(text, key)
-			if t.Escaped && len(raw) > longRaw {
-				p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
-			}
-			edits = p.inside(edits, t.Start+1, v, of)
-			if p.unnamed(top) {
-				top.unnamed = t
-			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != asksNothing) {
-				top.unnamed = jsonscan.Token{}
-				if unnamed, _ := decoded(s, u); top.announced != nil || top.form.takes(unnamed) {
-					edits = p.anew(edits, s, []again{{u, cmp.Or(top.announced, top.form.name())}})
-				}
-			}
-			if ended {
-				edits = p.anew(edits, s, p.pem.lines)
-				p.pem.lines = p.pem.lines[:0]
-			} else if !line && !top.object && len(text) >= 24 && pemLine(text) {
-				if p.pem.lines = append(p.pem.lines, again{t, ofKey}); len(p.pem.lines) > 128 {
-					p.pem.lines = p.pem.lines[1:]
-				}
-			} else if len(p.pem.lines) > 0 && !top.object && len(text) > 4 {
-				p.pem.lines = p.pem.lines[:0]
-			}
-			if len(frames) > 1 {
-				p.note(text, key, !top.object, streamPiece{own: of, at: t.Start + 1, end: t.End - 1, v: v})
-			}
+			edits = p.stringToken(frames, edits, s, t)
 		case jsonscan.Literal:
-			if top.object && s[t.Start] == 't' && p.path[len(p.path)-1].name == "sensitive" { // an output of Terraform
-				top.pointed = aField
-				if u := top.unnamed; u.Kind == jsonscan.String && strings.HasSuffix(strings.TrimRight(s[:u.Start], ": \t\r\n"), `"value"`) {
-					if text, _ := decoded(s, u); typedInto(text) {
-						edits = p.anew(edits, s, []again{{u, aField}})
-					}
-				}
-			}
+			edits = p.literalToken(top, edits, s, t)
 		case jsonscan.Number:
-			p.tell(top, s[t.Start:t.End])
-			key := top.key
-			if p.inherited != nil {
-				key = p.inherited
-			}
-			if with, hit := p.Number(s[t.Start:t.End], key); hit {
-				edits = append(edits, edit{t.Start, t.End, `"` + with + `"`})
-			}
+			edits = p.numberToken(top, edits, s, t)
 		}
 	}
+}
+
+// opened notes a bracket that opens at at. edits is how many edits there are before it.
+func (p *Walk) opened(frames []frame, object bool, at, edits int) []frame {
+	// Members of an object are named by their own keys; elements of an array by that of the array.
+	outside := &frames[len(frames)-1]
+	key, inArray := outside.key, !outside.object && len(frames) > 1
+	first := outside.first && (!inArray || p.path[len(p.path)-1].index == 0)
+	within := object && (outside.within || key.holder)
+	frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), told: len(p.told), edits: edits, delta: p.delta,
+		first: first, open: at, before: p.counted()})
+	top := &frames[len(frames)-1]
+	p.columns(outside, top, inArray)
+	if object && key.names() { // "adminPassword": {"value": "…"}
+		top.announced = key
+	}
+	p.path = append(p.path, step{index: -1, array: !object})
+	p.delta = p.delta || key.delta
+	if !object {
+		p.arrays++
+	}
+	return frames
+}
+
+// closed notes that the bracket of the last frame closes before at.
+func (p *Walk) closed(frames []frame, edits []edit, s string, at int) []edit {
+	top, outside := &frames[len(frames)-1], &frames[len(frames)-2]
+	if !top.object {
+		edits = p.amend(edits, top.edits, p.streams(top.pieces))
+		p.arrays--
+	} else {
+		p.ofObject(top)
+	}
+	p.delta = top.delta
+	p.path = p.path[:len(p.path)-1]
+	if p.random >= len(frames) {
+		p.random = 0
+	}
+	if rows, by := p.closedIn(outside, top, at); rows[1] > 0 {
+		edits = p.rowsBefore(edits, s, rows, by)
+	}
+	return edits
+}
+
+// keyToken looks at the name of a member.
+func (p *Walk) keyToken(top *frame, edits []edit, s string, t jsonscan.Token) []edit {
+	name, v := decoded(s, t)
+	p.path[len(p.path)-1].name = name
+	top.key = p.named(name, top.within)
+	if of := p.name(name, top.key); len(of) > 0 {
+		p.path[len(p.path)-1].name = apply(name, of)
+		edits = p.inside(edits, t.Start+1, v, of)
+	}
+	top.speaker = top.speaker || top.key.speaker
+	return edits
+}
+
+// stringToken looks at a string.
+func (p *Walk) stringToken(frames []frame, edits []edit, s string, t jsonscan.Token) []edit {
+	top, raw := &frames[len(frames)-1], s[t.Start+1:t.End-1]
+	if p.met != nil && !top.object && p.poolList() {
+		p.bad = p.bad || !isPoolID(raw) // this is no tape, and whoever asked has to look otherwise
+		return edits
+	}
+	long := t.Escaped && len(raw) > longRaw // too long to say anything about another value
+	if long && p.knownRaw(top, len(frames), raw, t) {
+		return edits
+	}
+	text, v := decoded(s, t)
+	key := p.nameOf(top, text)
+	line, ended := p.pem.next(text, len(frames))
+	if line && !key.secret {
+		key = ofKey
+	}
+	if !top.object && len(frames) > 2 {
+		p.headed(&frames[len(frames)-2], top, text)
+	} else if top.object && (text == "random_password" || text == "random_string") && p.path[len(p.path)-1].name == "type" {
+		p.random = len(frames)
+	}
+	key = cmp.Or(p.inherited, key)
+	p.tell(top, text)
+	before := p.counted()
+	of := p.leaf(text, key)
+	if long {
+		p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
+	}
+	edits = p.inside(edits, t.Start+1, v, of)
+	edits = p.valueBefore(top, edits, s, t)
+	if ended {
+		edits = p.anew(edits, s, p.pem.lines)
+		p.pem.lines = p.pem.lines[:0]
+	} else if !top.object {
+		p.pem.keep(text, t, !line)
+	}
+	if len(frames) > 1 {
+		p.note(text, key, !top.object, streamPiece{own: of, at: t.Start + 1, end: t.End - 1, v: v})
+	}
+	return edits
+}
+
+// knownRaw says whether a string with escapes is known to be clean, so that it need not be decoded.
+func (p *Walk) knownRaw(top *frame, depth int, raw string, t jsonscan.Token) bool {
+	key := cmp.Or(p.inherited, p.nameOf(top, ""))
+	place := p.met.index(raw, key)
+	if !p.met.holds(place, raw, key, p.nested, true) {
+		if !p.knownClean(p.cleanKey(cleanRaw, raw, key)) {
+			return false
+		}
+		p.met.put(place, raw, key, p.nested, true)
+	}
+	if p.unnamed(top) {
+		top.unnamed = t
+	} else if !top.object {
+		p.pem.lines = p.pem.lines[:0]
+	}
+	if depth > 1 {
+		p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
+	}
+	return true
+}
+
+// valueBefore keeps a value whose name may stand behind it, or looks at the one that the current string
+// names.
+func (p *Walk) valueBefore(top *frame, edits []edit, s string, t jsonscan.Token) []edit {
+	if p.unnamed(top) {
+		top.unnamed = t
+		return edits
+	}
+	u := top.unnamed
+	if u.Kind != jsonscan.String || top.announced == nil && top.form == asksNothing {
+		return edits
+	}
+	top.unnamed = jsonscan.Token{}
+	if text, _ := decoded(s, u); top.announced != nil || top.form.takes(text) {
+		edits = p.anew(edits, s, []again{{u, cmp.Or(top.announced, top.form.name())}})
+	}
+	return edits
+}
+
+// literalToken looks at "sensitive": true, which says in an output of Terraform what its value is.
+func (p *Walk) literalToken(top *frame, edits []edit, s string, t jsonscan.Token) []edit {
+	if !top.object || s[t.Start] != 't' || p.path[len(p.path)-1].name != "sensitive" {
+		return edits
+	}
+	top.pointed = aField
+	u := top.unnamed
+	if u.Kind != jsonscan.String || !strings.HasSuffix(strings.TrimRight(s[:u.Start], ": \t\r\n"), `"value"`) {
+		return edits
+	}
+	if text, _ := decoded(s, u); typedInto(text) {
+		edits = p.anew(edits, s, []again{{u, aField}})
+	}
+	return edits
+}
+
+// numberToken looks at a number.
+func (p *Walk) numberToken(top *frame, edits []edit, s string, t jsonscan.Token) []edit {
+	text := s[t.Start:t.End]
+	p.tell(top, text)
+	if with, hit := p.Number(text, cmp.Or(p.inherited, top.key)); hit {
+		edits = append(edits, edit{t.Start, t.End, `"` + with + `"`})
+	}
+	return edits
 }
 
 // amend puts the edits of pieces in the place of those that stand there, in edits from since on.
@@ -329,74 +375,77 @@ func (p *Walk) unnamed(top *frame) bool {
 	return isValueName(name) || isTypedName(name)
 }
 
-// nameOf returns what is known about a string from its name or from the string before it, and notes what this one says about the next.
+// nameOf returns what is known about a string from its name or from the string before it, and notes what
+// this one says about the next.
 func (p *Walk) nameOf(top *frame, text string) *Name {
-	key := top.key
-	if top.row != nil && !top.object {
+	if top.object {
+		return p.nameOfMember(top, text)
+	}
+	if top.row != nil {
 		if k := top.row.at(p.path[len(p.path)-1].index); k != nil {
 			return k
 		}
 	}
-	if top.object {
-		if top.cell != nil {
-			return top.cell
-		}
-		switch name := p.path[len(p.path)-1].name; {
-		case isNameName(name):
-			if top.announced = cmp.Or(p.announcedBy(text), top.announced); top.announced == nil {
-				top.pointed = p.settingBy(text)
-			}
-		case name == "path" && pointer(text): // {"op": "add", "path": "/api_key", "value": "…"}
-			top.pointed = p.announcedBy(text)
-		case top.announced != nil && (isValueName(name) || len(name) <= 4 && isNumber(name)):
-			return top.announced
-		case name == "value" && top.pointed != nil:
-			return top.pointed
-		case name == "result" && p.random > 0 && len(text) <= 256:
-			return aField
-		}
-		name := p.path[len(p.path)-1].name
-		if a := fieldOf(name, text); a != asksNothing {
-			top.form = a
-		} else if isTypedName(name) && !key.secret && top.form.takes(text) {
-			return top.form.name()
-		}
-		if top.collect != nil && isColumnName(name) {
-			top.collect.add(p.columnOf(text), top.place)
-		}
-		return key
-	}
 	announced := top.announced
 	top.announced = nil
-	if isFlag(text) || isHeaderName(text) {
+	switch {
+	case isFlag(text), isHeaderName(text):
 		top.announced = p.announcedBy(text)
-		return key
-	}
-	if len(text) == 2 && text[0] == '-' && strings.IndexByte("pPwak", text[1]) >= 0 { // ["mysql", "-p", …]
+	case len(text) == 2 && text[0] == '-' && strings.IndexByte("pPwak", text[1]) >= 0: // ["mysql", "-p", …]
 		top.announced = aMember
-		return key
-	}
-	if announced != nil {
+	case announced != nil:
 		return announced
-	}
 	// An assignment is no name: its value stands in it, or a token in place of that.
-	if top.pair && p.path[len(p.path)-1].index == 0 && len(text) <= 64 && !strings.ContainsAny(text, "=[") {
-		switch k := p.r.Named(text); {
-		case k.secret:
-			top.announced = paired
-		case len(k.ids) > 0:
-			top.announced = k
-		case k.credential && !k.digest:
-			top.announced = anArgument
-		}
-	} else if isSetting(text) { // ["npm", "config", "set", "auth_token", "…"]
-		if k := p.r.Named(text); len(k.ids) > 0 {
-			top.announced = k
-		} else if k.secret || k.credential && !k.digest {
-			top.announced = anArgument
-		}
+	case top.pair && p.path[len(p.path)-1].index == 0 && len(text) <= 64 && !strings.ContainsAny(text, "=["):
+		top.announced = p.announcedIn(text, true)
+	case isSetting(text): // ["npm", "config", "set", "auth_token", "…"]
+		top.announced = p.announcedIn(text, false)
 	}
-	return key
+	return top.key
+}
+
+// nameOfMember is nameOf for a member of an object.
+func (p *Walk) nameOfMember(top *frame, text string) *Name {
+	if top.cell != nil {
+		return top.cell
+	}
+	name := p.path[len(p.path)-1].name
+	switch {
+	case isNameName(name):
+		if top.announced = cmp.Or(p.announcedBy(text), top.announced); top.announced == nil {
+			top.pointed = p.settingBy(text)
+		}
+	case name == "path" && pointer(text): // {"op": "add", "path": "/api_key", "value": "…"}
+		top.pointed = p.announcedBy(text)
+	case top.announced != nil && (isValueName(name) || len(name) <= 4 && isNumber(name)):
+		return top.announced
+	case name == "value" && top.pointed != nil:
+		return top.pointed
+	case name == "result" && p.random > 0 && len(text) <= 256:
+		return aField
+	}
+	if a := fieldOf(name, text); a != asksNothing {
+		top.form = a
+	} else if isTypedName(name) && !top.key.secret && top.form.takes(text) {
+		return top.form.name()
+	}
+	if top.collect != nil && isColumnName(name) {
+		top.collect.add(p.columnOf(text), top.place)
+	}
+	return top.key
+}
+
+// announcedIn returns what an element of a list says about the next one if it is a name. pair: there are two.
+func (p *Walk) announcedIn(text string, pair bool) *Name {
+	switch k := p.r.Named(text); {
+	case pair && k.secret:
+		return paired
+	case len(k.ids) > 0:
+		return k
+	case k.secret, k.credential && !k.digest:
+		return anArgument
+	}
+	return nil
 }
 
 // aMember is what such an object says about a member whose own name says nothing.

@@ -7,11 +7,13 @@ import "strings"
 
 // assigned is how a value stands behind its name.
 type assigned struct {
-	// flag: the name is that of an option. element: of an XML element. query: of a parameter in the query of a URL.
+	// flag: the name is that of an option. element: of an XML element. query: of a parameter in the query
+	// of a URL.
 	flag, element, query bool
 	// closed: a quote or a bracket closes the name. spaced: a blank stands between the name and the value.
 	closed, spaced bool
-	// verb: a verb links the value to the name (the password is …). bare: nothing but a blank does (use token …).
+	// verb: a verb links the value to the name (the password is …). bare: nothing but a blank does (use
+	// token …).
 	verb, bare bool
 	// quoted: the value stands in quotes. equals: an equals sign assigns it.
 	quoted, equals bool
@@ -121,7 +123,8 @@ func (a *assigned) enclosed(s string, i, name int) (from, to int, ok, known bool
 		to = strings.IndexByte(s[i:min(len(s), i+256)], ')')
 		a.call = true
 		return i + 1, i + to, to > 0, true
-	case a.element && strings.HasPrefix(s[i:], "><") && !strings.HasPrefix(s[i:], "><!"): // <AdministratorPassword><Value>…
+	// <AdministratorPassword><Value>…
+	case a.element && strings.HasPrefix(s[i:], "><") && !strings.HasPrefix(s[i:], "><!"):
 		if in := betweenTags(s, i); in > 0 {
 			from, to, ok = a.untilTag(s, in)
 			return from, to, ok, true
@@ -190,13 +193,14 @@ func (a *assigned) sign(s string, i int, called bool) int {
 	return nowhere
 }
 
-// word returns where the value begins that a blank, a verb or a declaration at i links to its name. verb is the
-// length of the verb.
+// word returns where the value begins that a blank, a verb or a declaration at i links to its name. verb is
+// the length of the verb.
 func (a *assigned) word(s string, i, verb int) int {
 	switch {
 	case a.spaced && a.flag && s[i] != '-': // --password value
 		return i
-	case a.spaced && (strings.HasPrefix(s[i:], "value=") || strings.HasPrefix(s[i:], "Value=")): // <add key="Password" value="…"/>
+	// <add key="Password" value="…"/>
+	case a.spaced && (strings.HasPrefix(s[i:], "value=") || strings.HasPrefix(s[i:], "Value=")):
 		return i + len("value=")
 	case verb > 0:
 		a.verb = true
@@ -227,7 +231,8 @@ func behindMember(s string, name int) int {
 	return nowhere
 }
 
-// operand returns the range of the value that begins at i, behind the operator and what may stand between them.
+// operand returns the range of the value that begins at i, behind the operator and what may stand between
+// them.
 func (a *assigned) operand(s string, i, name int) (from, to int, ok bool) {
 	if strings.HasPrefix(s[i:], "=") {
 		i++

@@ -410,8 +410,8 @@ func (f *finder) labelAround(start, end int) (open, shut int) {
 	return open, shut
 }
 
-// behindQuoteBefore returns where the text begins behind the last quote on the line before a place, 0 if there is
-// none near.
+// behindQuoteBefore returns where the text begins behind the last quote on the line before a place, 0 if
+// there is none near.
 func behindQuoteBefore(s string, at int, quote byte) int {
 	open := at
 	for open > 0 && at-open < 96 && s[open-1] != quote && s[open-1] != '\n' {
@@ -432,8 +432,8 @@ func isMemberValue(s string, open int) bool {
 	return strings.Contains(s[name:open-1], ":")
 }
 
-// typedMember returns the range of the value of the first member from i on whose name says that it is typed in.
-// It is empty if the object ends before, or the value is no text.
+// typedMember returns the range of the value of the first member from i on whose name says that it is typed
+// in. It is empty if the object ends before, or the value is no text.
 func (f *finder) typedMember(i int) (lo, hi int) {
 	s := f.s
 	for from := i - 1; i < len(s) && i-from < 200 && s[i] != '}' && s[i] != '{' && s[i] != '\n'; {

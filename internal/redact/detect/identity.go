@@ -460,8 +460,8 @@ var joinedLabels = func() (labels []string) {
 	return labels
 }()
 
-// labelled looks for the number behind a label that ends at i, or for a value that begins there, whose name was
-// the label.
+// labelled looks for the number behind a label that ends at i, or for a value that begins there, whose name
+// was the label.
 func (f *finder) labelled(i int, forms []int) {
 	i, loose := behindFillers(f.s, i)
 	var store [24]byte
@@ -470,8 +470,8 @@ func (f *finder) labelled(i int, forms []int) {
 	f.identified(i, store[:n], ends[:n], forms, loose)
 }
 
-// behindFillers returns where the number begins behind punctuation and a few words: "number: ", "no. ", " is ".
-// loose: one of the words says nothing about a number.
+// behindFillers returns where the number begins behind punctuation and a few words: "number: ", "no. ", "
+// is ". loose: one of the words says nothing about a number.
 func behindFillers(s string, i int) (at int, loose bool) {
 	limit := min(len(s), i+32)
 	for i < limit && !isDigit(s[i]) {
@@ -502,8 +502,8 @@ func beginsIdentity(s string, i, end int) bool {
 	return end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':' && s[end] < 0x80)
 }
 
-// readIdentity reads the letters and digits of a number, in capitals and without what stands between its groups.
-// It notes where each ends, and returns how many there are.
+// readIdentity reads the letters and digits of a number, in capitals and without what stands between its
+// groups. It notes where each ends, and returns how many there are.
 func readIdentity(s string, i int, store *[24]byte, ends *[24]int) (n int) {
 	for at := i; at < len(s) && n < len(store) && at-i < 48; at++ {
 		c := s[at]

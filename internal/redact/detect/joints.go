@@ -483,8 +483,8 @@ func valueMember(s string) int {
 	return 0
 }
 
-// below returns where a value begins that stands on the line under its name: behind the mark of a block of YAML,
-// or alone. It returns i if none does.
+// below returns where a value begins that stands on the line under its name: behind the mark of a block of
+// YAML, or alone. It returns i if none does.
 func below(s string, i int) int {
 	at, ok := nextLine(s, behindBlockMark(s, i), i+8)
 	if !ok {
@@ -515,8 +515,8 @@ func behindBlockMark(s string, i int) int {
 	return i
 }
 
-// nextLine returns where the next line begins behind blanks at i: behind an escaped end of line too, and behind
-// empty lines up to limit.
+// nextLine returns where the next line begins behind blanks at i: behind an escaped end of line too, and
+// behind empty lines up to limit.
 func nextLine(s string, i, limit int) (at int, ok bool) {
 	if strings.HasPrefix(s[i:], "\\n") {
 		return i + len("\\n"), true

@@ -373,8 +373,8 @@ func (k *Name) readText(words []string, last string) {
 	k.prose, k.row, k.told = proseWords[last], rowWords[last], toldBy(words)
 }
 
-// isSettingName says whether a name has two words or more, none of which says that the value is data, an id or
-// public.
+// isSettingName says whether a name has two words or more, none of which says that the value is data, an id
+// or public.
 func isSettingName(words []string) bool {
 	plain := 0 // a name that is an id has no such words
 	for _, w := range words {

@@ -66,7 +66,7 @@ const (
 var strongChars = func() (of [256]uint8) {
 	for c := range of {
 		switch b := byte(c); {
-		case b >= 0xc2 && b <= 0xc5 || b == 0xd0 || b == 0xd1: // letters of Latin and Cyrillic that are no ASCII
+		case b >= 0xc2 && b <= 0xc5 || b == 0xd0 || b == 0xd1: // Latin and Cyrillic letters
 			of[c] = strongCapital
 		case b <= ' ' || strings.IndexByte("/\\<>\"=()", b) >= 0:
 			of[c] = notStrong
@@ -174,7 +174,8 @@ func (a *assigned) literal(v string) bool {
 // charKinds are the kinds of characters in a value.
 type charKinds struct{ digit, small, capital, symbol bool }
 
-// kindsIn returns which kinds of characters a value has. A capital at its begin does not count: words have one.
+// kindsIn returns which kinds of characters a value has. A capital at its begin does not count: words have
+// one.
 func kindsIn(v string) (of charKinds) {
 	for i := range len(v) {
 		switch c := v[i]; {

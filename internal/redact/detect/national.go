@@ -29,8 +29,8 @@ var nationalForms = [...]struct {
 	{shape: "3*3*4", words: []string{"nhs"}, valid: nhs},
 }
 
-// national looks for identity numbers that consist of digits. Those whose form others share need a word beside
-// them. followed: a word goes on behind the digits.
+// national looks for identity numbers that consist of digits. Those whose form others share need a word
+// beside them. followed: a word goes on behind the digits.
 func (f *finder) national(groups []group, total int, followed bool) bool {
 	s := f.s
 	start, end := groups[0].start, groups[len(groups)-1].end
@@ -38,15 +38,15 @@ func (f *finder) national(groups []group, total int, followed bool) bool {
 		return false
 	}
 	var store [maxGroups * 24]byte
-	d := string(digits(s, groups, store[:0]))
+	d := digits(s, groups, store[:0])
 	if followed { // digits and a letter
-		return f.spanishID(d, groups) || f.chineseID(d+strings.ToUpper(s[end:end+1]), start, end+1, len(groups) == 1)
+		return f.spanishID(string(d), groups) || f.chineseID(string(d)+strings.ToUpper(s[end:end+1]), start, end+1, len(groups) == 1)
 	}
 	if total == 18 && len(groups) == 1 {
-		return f.chineseID(d, start, end, true)
+		return f.chineseID(string(d), start, end, true)
 	}
 	valid, rule := f.nationalCheck(groups, d)
-	if valid == nil || !valid(d) {
+	if valid == nil || !valid(string(d)) {
 		return false
 	}
 	f.add(start, end, rule)
@@ -55,7 +55,7 @@ func (f *finder) national(groups []group, total int, followed bool) bool {
 
 // nationalCheck returns the check of the identity number that groups can be, nil if they can be none, and the
 // rule that reports it.
-func (f *finder) nationalCheck(groups []group, d string) (valid func(string) bool, rule ruleID) {
+func (f *finder) nationalCheck(groups []group, d []byte) (valid func(string) bool, rule ruleID) {
 	start, end := groups[0].start, groups[len(groups)-1].end
 	labelled := func(words []string) bool {
 		return words == nil || f.k.hint&hintNational != 0 || f.near(start, end, 48, words)

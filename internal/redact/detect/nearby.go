@@ -32,11 +32,13 @@ func (f *finder) nearby(start, end int, password bool) {
 		return
 	}
 	name, end := nameNear(s, start, end)
-	if end-name >= 48 || strings.HasPrefix(s[end:], "\":") { // letters of a key or a digest; a member of JSON, whose value was looked at
+	// Letters of a key or a digest; a member of JSON, whose value was looked at.
+	if end-name >= 48 || strings.HasPrefix(s[end:], "\":") {
 		return
 	}
 	lines := 0
-	if i := strings.IndexByte(s[end:max(limit, end)], '\n'); i > 0 && s[end+i-1] == ':' { // db_password:⏎  environment: …, API key for the tenant:⏎ …
+	// db_password:⏎  environment: …, API key for the tenant:⏎ …
+	if i := strings.IndexByte(s[end:max(limit, end)], '\n'); i > 0 && s[end+i-1] == ':' {
 		lines = 3
 	}
 	seen := begin
@@ -297,7 +299,8 @@ func (f *finder) call(at int) {
 	f.work += i - at
 }
 
-// callLiteral returns the range of the literal whose quote stands at i, and where the quote stands that closes it.
+// callLiteral returns the range of the literal whose quote stands at i, and where the quote stands that
+// closes it.
 func callLiteral(s string, i int) (from, to, shut int) {
 	quote, slashed := s[i], i > 0 && s[i-1] == '\\'
 	from = i + 1
@@ -313,8 +316,8 @@ func callLiteral(s string, i int) (from, to, shut int) {
 	return from, to, shut
 }
 
-// isArgumentSecret says whether a literal at from is the secret that a call is given. ciphers: the call signs or
-// encrypts, so that it is given a key.
+// isArgumentSecret says whether a literal at from is the secret that a call is given. ciphers: the call
+// signs or encrypts, so that it is given a key.
 func (f *finder) isArgumentSecret(open, from int, v string, ciphers bool) bool {
 	if len(v) < 8 || placeholder(v) || token.ProtectedAt(v) > 0 || prose(v) || algorithm(v) {
 		return false
@@ -352,8 +355,8 @@ func containsPart(s string, parts []string) bool {
 	return false
 }
 
-// setting looks at a run of characters at start that stands alone behind a name that says nothing about secrets,
-// or as a part of the path of a URL.
+// setting looks at a run of characters at start that stands alone behind a name that says nothing about
+// secrets, or as a part of the path of a URL.
 func (f *finder) setting(start, end int, body string) {
 	if f.on.rules.entropy == none || f.k.protocol {
 		return
@@ -401,7 +404,8 @@ func (f *finder) behindSetting(start int, body string) bool {
 	if len(name) >= 5 && (of || envStyle(name) && keylike(body)) && f.r.Named(name).setting {
 		return true
 	}
-	return of && from > 0 && s[from-1] == ' ' && f.r.classify(s[wordsBefore(s, from):i]).setting // Forgejo internal: …
+	// Forgejo internal: …
+	return of && from > 0 && s[from-1] == ' ' && f.r.classify(s[wordsBefore(s, from):i]).setting
 }
 
 // blocks are the names of maps in YAML whose values are secrets by the definition of the format: Secret of Kubernetes, data sources of Grafana.

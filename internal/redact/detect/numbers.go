@@ -138,8 +138,8 @@ func (f *finder) number(groups []group, total int) {
 	}
 }
 
-// dialled says whether a number at start may be that of a telephone. Under the name of an id it is none, but for
-// one behind a plus that somebody is grouped by.
+// dialled says whether a number at start may be that of a telephone. Under the name of an id it is none,
+// but for one behind a plus that somebody is grouped by.
 func (f *finder) dialled(start int) bool {
 	return f.on.phone && (!f.k.protocol || f.k.grouping && start > 0 && f.s[start-1] == '+')
 }

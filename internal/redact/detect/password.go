@@ -51,8 +51,8 @@ func behindWord(s string, at int) int {
 	return 0
 }
 
-// passwordLink returns where what links a word to a value ends, 0 if nothing does. verb: it is a verb, or a dash
-// behind a blank.
+// passwordLink returns where what links a word to a value ends, 0 if nothing does. verb: it is a verb, or a
+// dash behind a blank.
 func passwordLink(s string, i int) (link int, verb bool) {
 	at := behindSpaces(s, i)
 	for _, l := range passwordLinks {
@@ -149,8 +149,8 @@ func (f *finder) behindPassword(start, i int, key bool) {
 	}
 }
 
-// behindWordForPassword returns where the text goes on behind the endings of a word for a password (passordet,
-// adgangskoden) and the marks that close it, -1 if the word is a part of another.
+// behindWordForPassword returns where the text goes on behind the endings of a word for a password
+// (passordet, adgangskoden) and the marks that close it, -1 if the word is a part of another.
 func behindWordForPassword(s string, start, i int) int {
 	for n := 0; n < 3 && i < len(s) && isLower(s[i]) && start+4 < i; n++ {
 		i++
@@ -173,8 +173,8 @@ func behindSpaces(s string, i int) int {
 	return at
 }
 
-// linkedValue returns where the value begins behind a link: behind blanks, quotes, marks of Markdown and the end
-// of the line.
+// linkedValue returns where the value begins behind a link: behind blanks, quotes, marks of Markdown and
+// the end of the line.
 func linkedValue(s string, link int) int {
 	from := link
 	for from < len(s) && from-link < 8 && strings.IndexByte(" *_`\"'\\\t", s[from]) >= 0 {
@@ -189,8 +189,8 @@ func linkedValue(s string, link int) int {
 	return from
 }
 
-// linkedEnd returns where the value ends that begins at from: before a blank, a quote or punctuation, or before
-// a particle in languages that put no space there.
+// linkedEnd returns where the value ends that begins at from: before a blank, a quote or punctuation, or
+// before a particle in languages that put no space there.
 func linkedEnd(s string, from int) int {
 	to := from
 	for to < len(s) && to-from < 128 && s[to] > ' ' && strings.IndexByte("\"'`<>|,;\\", s[to]) < 0 && !strings.HasPrefix(s[to:], "\u300d") {
@@ -205,14 +205,14 @@ func linkedEnd(s string, from int) int {
 	return to
 }
 
-// isLinkedKey says whether a value behind a word for a key is one: much else is called a key, so it has to look
-// random.
+// isLinkedKey says whether a value behind a word for a key is one: much else is called a key, so it has to
+// look random.
 func isLinkedKey(v string) bool {
 	return random(v) && !hexDigest(v) && !placeholder(v) && !code(v) && token.ProtectedAt(v) == 0
 }
 
-// isLinkedPassword says whether a value behind a word for a password is one. literal: it stands in quotes, and
-// no verb links it.
+// isLinkedPassword says whether a value behind a word for a password is one. literal: it stands in quotes,
+// and no verb links it.
 func isLinkedPassword(v string, literal bool) bool {
 	if len(v) < 5 || placeholder(v) || code(v) || token.ProtectedAt(v) > 0 {
 		return false

@@ -3,7 +3,11 @@
 
 package detect
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
+)
 
 // Private keys in PEM whose parts do not stand together: the end of one alone (tail of a file), and one as a
 // list of its lines. Certificates and public keys have other marks and are left alone, and so is a sentence
@@ -121,6 +125,19 @@ func pemLine(v string) bool {
 		}
 	}
 	return len(v) == 64 || randomish(v)
+}
+
+// keep keeps a string of a list that can be a line of a key whose end comes. A text that is no such line
+// ends the list of them. lone: no begin of a key stands before it.
+func (l *pemList) keep(text string, t jsonscan.Token, lone bool) {
+	switch {
+	case lone && len(text) >= 24 && pemLine(text):
+		if l.lines = append(l.lines, again{t, ofKey}); len(l.lines) > 128 {
+			l.lines = l.lines[1:]
+		}
+	case len(text) > 4:
+		l.lines = l.lines[:0]
+	}
 }
 
 // ofKey is the name of a line of a private key.

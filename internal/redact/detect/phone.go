@@ -3,8 +3,8 @@
 
 package detect
 
-// phone looks for telephone numbers: the international form, the national forms that cannot be mistaken for much
-// else, and any number beside a word about telephones.
+// phone looks for telephone numbers: the international form, the national forms that cannot be mistaken for
+// much else, and any number beside a word about telephones.
 func (f *finder) phone(groups []group, total int) {
 	s := f.s
 	start, end := groups[0].start, groups[len(groups)-1].end
@@ -41,7 +41,8 @@ func (f *finder) phoneNear(groups []group, total, start, end int) bool {
 		return false
 	}
 	dated := dateLike(f.s, groups)
-	if (len(groups) == 1 || !dated) && total <= 13 && f.near(start, start, 14, phoneWords) { // directly behind the word
+	// Directly behind the word.
+	if (len(groups) == 1 || !dated) && total <= 13 && f.near(start, start, 14, phoneWords) {
 		return true
 	}
 	return !dated && (f.near(start, end, 40, phoneWords) || len(groups) > 1 && f.near(start, end, 40, talkWords))

@@ -134,8 +134,8 @@ func (f *finder) wrappedKeys() {
 	}
 }
 
-// wrapAt returns where a key may end before the end of a line at i, and where it may go on behind it. next is 0 if
-// it cannot.
+// wrapAt returns where a key may end before the end of a line at i, and where it may go on behind it. next
+// is 0 if it cannot.
 func wrapAt(s string, i int) (to, next int) {
 	to = i
 	if to > 0 && s[to-1] == '\r' {

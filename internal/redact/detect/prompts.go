@@ -26,8 +26,8 @@ func prompts(s string, start, end int) bool {
 	return before < 0 || !isWord(s[before]) || strings.IndexByte("fFbBrRuU", s[before]) >= 0 && (before == 0 || !isWord(s[before-1]))
 }
 
-// behindPrompt returns where the text goes on behind the colon, or another such mark, of a prompt whose name ends
-// at end: Password for {user}: …. It returns the length of the text if there is no mark.
+// behindPrompt returns where the text goes on behind the colon, or another such mark, of a prompt whose
+// name ends at end: Password for {user}: …. It returns the length of the text if there is no mark.
 func behindPrompt(s string, end int) int {
 	i := end
 	if i < len(s) && s[i] == ' ' {

@@ -203,8 +203,8 @@ func (f *finder) jsonColumns(_ ruleID, at, end int) {
 	f.jsonRows(&by, i+n, stop)
 }
 
-// jsonHeader reads the names of columns in the list that begins at i, and returns where the list ends. Nothing is
-// used of a list that does not end.
+// jsonHeader reads the names of columns in the list that begins at i, and returns where the list ends.
+// Nothing is used of a list that does not end.
 func (f *finder) jsonHeader(i, stop int) (by header, end int) {
 	s := f.s
 	column, depth, last := -1, 0, ""

@@ -284,8 +284,8 @@ type gapState struct {
 	chunk         int
 }
 
-// behindGap matches the head of a pattern, and looks for the first tail behind it. Both the end of the gap and the
-// next tail are found once for all heads before them.
+// behindGap matches the head of a pattern, and looks for the first tail behind it. Both the end of the gap
+// and the next tail are found once for all heads before them.
 func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int)) (until int) {
 	s := f.s
 	if at < 0 || sh.boundary && at > 0 && isWord(s[at-1]) {

@@ -5,6 +5,7 @@ package detect
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -255,21 +256,10 @@ func spelled(re *syntax.Regexp, limit int) (heads []string, whole bool) {
 	case syntax.OpLiteral:
 		return []string{strings.ToLower(string(re.Rune))}, true
 	case syntax.OpCharClass:
-		for i := 0; i+1 < len(re.Rune); i += 2 {
-			for c := re.Rune[i]; c <= re.Rune[i+1] && c < utf8.RuneSelf; c++ {
-				if head := strings.ToLower(string(c)); len(heads) == 0 || heads[len(heads)-1] != head {
-					heads = append(heads, head)
-				}
-				if len(heads) > maxSpelled {
-					return []string{""}, false
-				}
-			}
-		}
-		return heads, true
+		return spelledClass(re)
 	case syntax.OpCapture:
 		return spelled(re.Sub[0], limit)
 	case syntax.OpRepeat, syntax.OpPlus:
-		times := max(re.Min, 1)
 		if re.Op == syntax.OpRepeat && re.Min == 0 {
 			break
 		}
@@ -277,40 +267,63 @@ func spelled(re *syntax.Regexp, limit int) (heads []string, whole bool) {
 		if !whole || len(one) != 1 {
 			return one, false
 		}
-		return []string{strings.Repeat(one[0], times)}, re.Max == re.Min && re.Op == syntax.OpRepeat
+		return []string{strings.Repeat(one[0], max(re.Min, 1))}, re.Max == re.Min && re.Op == syntax.OpRepeat
 	case syntax.OpAlternate:
-		whole = true
-		for _, sub := range re.Sub {
-			h, all := spelled(sub, limit)
-			if heads = append(heads, h...); len(heads) > limit {
-				return []string{""}, false
-			}
-			whole = whole && all
-		}
-		for _, h := range heads {
-			if h == "" { // one of them can begin with anything
-				return []string{""}, whole && len(heads) == 1
-			}
-		}
-		return heads, whole
+		return spelledAlternatives(re, limit)
 	case syntax.OpConcat:
-		heads = []string{""}
-		for _, sub := range re.Sub {
-			h, all := spelled(sub, limit)
-			if len(heads)*len(h) > limit {
-				return heads, false
-			}
-			var next []string
-			for _, a := range heads {
-				for _, b := range h {
-					next = append(next, a+b)
-				}
-			}
-			if heads = next; !all {
-				return heads, false
-			}
-		}
-		return heads, true
+		return spelledRow(re, limit)
 	}
 	return []string{""}, false
+}
+
+// spelledClass is spelled for a class of characters.
+func spelledClass(re *syntax.Regexp) (heads []string, whole bool) {
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		for c := re.Rune[i]; c <= re.Rune[i+1] && c < utf8.RuneSelf; c++ {
+			if head := strings.ToLower(string(c)); len(heads) == 0 || heads[len(heads)-1] != head {
+				heads = append(heads, head)
+			}
+			if len(heads) > maxSpelled {
+				return []string{""}, false
+			}
+		}
+	}
+	return heads, true
+}
+
+// spelledAlternatives is spelled for one of several patterns.
+func spelledAlternatives(re *syntax.Regexp, limit int) (heads []string, whole bool) {
+	whole = true
+	for _, sub := range re.Sub {
+		h, all := spelled(sub, limit)
+		if heads = append(heads, h...); len(heads) > limit {
+			return []string{""}, false
+		}
+		whole = whole && all
+	}
+	if slices.Contains(heads, "") { // one of them can begin with anything
+		return []string{""}, whole && len(heads) == 1
+	}
+	return heads, whole
+}
+
+// spelledRow is spelled for patterns one behind the other.
+func spelledRow(re *syntax.Regexp, limit int) (heads []string, whole bool) {
+	heads = []string{""}
+	for _, sub := range re.Sub {
+		h, all := spelled(sub, limit)
+		if len(heads)*len(h) > limit {
+			return heads, false
+		}
+		var next []string
+		for _, a := range heads {
+			for _, b := range h {
+				next = append(next, a+b)
+			}
+		}
+		if heads = next; !all {
+			return heads, false
+		}
+	}
+	return heads, true
 }

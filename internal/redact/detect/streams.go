@@ -255,8 +255,37 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	if slices.ContainsFunc(pieces, func(piece *streamPiece) bool { return piece.parted }) {
 		return p.stream(slices.DeleteFunc(slices.Clone(pieces), func(piece *streamPiece) bool { return piece.parted }))
 	}
-	of, strong := flowText, false
-	total := 0
+	of, total := flowOf(pieces)
+	if total < 8 || total > maxStream {
+		return nil
+	}
+	w := join(pieces, of, total)
+	k := pieces[0].key
+	if of == flowList || k.prose || k.delta {
+		k = NoName
+	}
+	known := p.cleanKey(cleanStream+cleanUse(of), w.text, k)
+	if p.knownClean(known) {
+		return nil
+	}
+	before := p.counted()
+	if hits := p.searchJoined(&w, k); hits == 0 {
+		p.learnClean(known, before)
+	}
+	for i, piece := range pieces {
+		if len(w.cuts[i]) > 0 {
+			changed = append(changed, pieceEdits{*piece, mergeEdits(piece.own, w.cuts[i])})
+			piece.flow = flowNone // what is left of it is searched when the result is
+			p.cuts++
+		}
+	}
+	return changed
+}
+
+// flowOf returns how sure it is that pieces are one text, and how long that is.
+func flowOf(pieces []*streamPiece) (of flow, total int) {
+	of = flowText
+	strong := false
 	for i, piece := range pieces {
 		if of = min(of, piece.flow); of == flowList {
 			// Words of a text are cut with the spaces between them; values of a list have none at their ends.
@@ -264,12 +293,23 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 		}
 		total += len(piece.text)
 	}
-	if total < 8 || total > maxStream {
-		return nil
-	}
 	if strong {
 		of = flowText
 	}
+	return of, total
+}
+
+// joinedPieces are pieces with the text that they give together.
+type joinedPieces struct {
+	pieces []*streamPiece
+	flow   flow
+	text   string
+	ends   []int          // of each piece in the text
+	cuts   map[int][]edit // by piece
+}
+
+// join puts pieces together to a text of so many bytes.
+func join(pieces []*streamPiece, of flow, total int) joinedPieces {
 	var b strings.Builder
 	b.Grow(total)
 	ends := make([]int, len(pieces))
@@ -277,59 +317,46 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 		b.WriteString(piece.text)
 		ends[i] = b.Len()
 	}
-	whole := b.String()
-	cuts := map[int][]edit{} // by piece
-	cut := func(h found) {
-		first, _ := slices.BinarySearch(ends, h.start+1)
-		last, _ := slices.BinarySearch(ends, h.end)
-		if of == flowList && (first == last || !p.keyAcross(pieces, ends, first, last, h)) {
-			return
-		}
-		if first == last { // what makes it one may stand in the piece before: "the password is ", "…"
-			start := ends[first] - len(pieces[first].text)
-			if slices.ContainsFunc(pieces[first].own, func(e edit) bool { return e.start < h.end-start && h.start-start < e.end }) {
-				return
-			}
-		}
-		with := p.replace(whole, h.start, h.end, h.rule, NoName).text
-		for i := first; i <= last; i++ {
-			start := ends[i] - len(pieces[i].text)
-			cuts[i] = append(cuts[i], edit{max(h.start, start) - start, min(h.end, ends[i]) - start, with})
-			with = ""
-		}
+	return joinedPieces{pieces, of, b.String(), ends, map[int][]edit{}}
+}
+
+// searchJoined searches the text of pieces between its tokens, cuts what is found out of the pieces, and
+// returns how much was found.
+func (p *Walk) searchJoined(w *joinedPieces, k *Name) (hits int) {
+	decoded, sure := 0, p.sure
+	if w.flow == flowList { // no guess may stand in the way of a known form
+		decoded, sure = maxDecoded, true
 	}
-	k := pieces[0].key
-	if of == flowList || k.prose || k.delta {
-		k = NoName
-	}
-	known := p.cleanKey(cleanStream+cleanUse(of), whole, k)
-	if p.knownClean(known) {
-		return nil
-	}
-	hits, before := 0, p.counted()
 	at := 0
-	for _, t := range append(token.Find(whole), [2]int{len(whole), len(whole)}) {
-		decoded, sure := 0, p.sure
-		if of == flowList { // no guess may stand in the way of a known form
-			decoded, sure = maxDecoded, true
-		}
-		for _, h := range p.r.search(whole[at:t[0]], k, nil, decoded, sure) {
+	for _, t := range append(token.Find(w.text), [2]int{len(w.text), len(w.text)}) {
+		for _, h := range p.r.search(w.text[at:t[0]], k, nil, decoded, sure) {
 			hits++
-			cut(found{h.start + at, h.end + at, h.rule})
+			p.cut(w, found{h.start + at, h.end + at, h.rule})
 		}
 		at = t[1]
 	}
-	if hits == 0 {
-		p.learnClean(known, before)
+	return hits
+}
+
+// cut cuts a hit out of the pieces in which it lies. The token stands in the first of them.
+func (p *Walk) cut(w *joinedPieces, h found) {
+	first, _ := slices.BinarySearch(w.ends, h.start+1)
+	last, _ := slices.BinarySearch(w.ends, h.end)
+	if w.flow == flowList && (first == last || !p.keyAcross(w.pieces, w.ends, first, last, h)) {
+		return
 	}
-	for i, piece := range pieces {
-		if len(cuts[i]) > 0 {
-			changed = append(changed, pieceEdits{*piece, mergeEdits(piece.own, cuts[i])})
-			piece.flow = flowNone // what is left of it is searched when the result is
-			p.cuts++
+	if first == last { // what makes it one may stand in the piece before: "the password is ", "…"
+		start := w.ends[first] - len(w.pieces[first].text)
+		if slices.ContainsFunc(w.pieces[first].own, func(e edit) bool { return e.start < h.end-start && h.start-start < e.end }) {
+			return
 		}
 	}
-	return changed
+	with := p.replace(w.text, h.start, h.end, h.rule, NoName).text
+	for i := first; i <= last; i++ {
+		start := w.ends[i] - len(w.pieces[i].text)
+		w.cuts[i] = append(w.cuts[i], edit{max(h.start, start) - start, min(h.end, w.ends[i]) - start, with})
+		with = ""
+	}
 }
 
 // documentsOf parts the pieces that are JSON from those that are text. Instrumentations record each chunk of a stream as it came.
@@ -372,7 +399,7 @@ func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
 	}
 	// What a document holds by itself is found again here, and is counted twice where the documents are cut.
 	q := &Walk{r: p.r, rep: &Report{located: p.rep.located}, path: slices.Clone(p.path), identity: p.identity, again: true, sure: p.sure, inherited: p.inherited,
-		nested: p.nested + 1, budget: searchBudget(lines), several: several}
+		nested: p.nested + 1, budget: searchBudget(lines), sequence: sequence{several: several}}
 	edits := q.document(lines, k, &elements{})
 	if len(edits) == 0 && p.inherited == nil {
 		p.learnClean(known, p.counted())

@@ -62,22 +62,22 @@ func symbolWords(v string) (letters, inWords, capitals int, ok bool) {
 	return letters, inWords, capitals, true
 }
 
-// reference says whether a value behind the name of a secret is the name of what holds it, or of its type, because it names the same: api_key=google_api_key,
-// auth_credential: AuthCredential. People put the word for a password into passwords, so behind one it has to be a member: request.Password.
+// reference says whether a value behind the name of a secret is the name of what holds it, or of its type,
+// because it names the same: api_key=google_api_key, auth_credential: AuthCredential. People put the word for
+// a password into passwords, so behind one it has to be a member: request.Password.
 //
 // operator: it stands behind an operator that joins what is true or equal: adminKey || workloadIdentity.
 func (a *assigned) reference(k *Name, name, v string, operator bool) bool {
 	if a.verb || a.query || a.flag || a.element {
 		return false
 	}
-	words := splitWords(name[strings.LastIndexByte(name, '.')+1:])
+	words, of := splitWords(name[strings.LastIndexByte(name, '.')+1:]), splitWords(v)
 	if len(words) == 0 {
 		return false
 	}
 	last := strings.TrimSuffix(words[len(words)-1], "s")
-	of := splitWords(v)
-	if n := len(words) - len(of); n >= 0 && (len(of) > 1 || n == 0) && (!passWords[last] || last == "secret" && n == 0) && equalWords(words[n:], of) {
-		return true // jwt: "JWT", LoadAccessToken = "loadAccessToken", client_secrets: ClientSecrets
+	if sameName(words, of, last) {
+		return true
 	}
 	v = strings.TrimLeft(v, "&*")
 	open := strings.IndexAny(v, "({[<")
@@ -87,8 +87,12 @@ func (a *assigned) reference(k *Name, name, v string, operator bool) bool {
 	if _, _, _, ok := symbolWords(v); a.quoted || !ok {
 		return false
 	}
-	if object, _, ok := strings.Cut(name, "."); ok && strings.HasPrefix(v, object+".") || (!k.secret || operator || open > 0) && symbol(v) {
-		return true // exports.secrets = exports.calls = null
+	// exports.secrets = exports.calls = null
+	if object, _, ok := strings.Cut(name, "."); ok && strings.HasPrefix(v, object+".") {
+		return true
+	}
+	if (!k.secret || operator || open > 0) && symbol(v) {
+		return true
 	}
 	if strings.IndexByte(v, '.') < 0 && passWords[last] {
 		return false
@@ -96,6 +100,16 @@ func (a *assigned) reference(k *Name, name, v string, operator bool) bool {
 	return len(of) > 1 && slices.ContainsFunc(of, func(w string) bool {
 		return strings.TrimSuffix(w, "s") == last || len(last) > 3 && strings.HasPrefix(w, last)
 	})
+}
+
+// sameName says whether the words of a value are the last ones of its name: jwt: "JWT",
+// LoadAccessToken = "loadAccessToken", client_secrets: ClientSecrets. last is the last word of the name.
+func sameName(words, of []string, last string) bool {
+	n := len(words) - len(of)
+	if n < 0 || len(of) <= 1 && n > 0 || passWords[last] && !(last == "secret" && n == 0) {
+		return false
+	}
+	return equalWords(words[n:], of)
 }
 
 // withoutTemplates takes out of a text what stands for something else, and what says how often: `[a-z]${KEY_CHARS}{0,255}`.

@@ -216,8 +216,8 @@ type spacedColumn struct {
 	tabs, key      bool
 }
 
-// spacedHeader reads the names of columns, and returns the one that holds header[start:end]. ok: it is the name of
-// a secret or a key, and the header is that of a table.
+// spacedHeader reads the names of columns, and returns the one that holds header[start:end]. ok: it is the
+// name of a secret or a key, and the header is that of a table.
 func (f *finder) spacedHeader(header string, start, end int) (c spacedColumn, ok bool) {
 	if strings.ContainsAny(header, "=:{}[]()'\",;<>*&") || header[0] == '\t' {
 		return c, false

@@ -39,7 +39,8 @@ type finder struct {
 	cookie int
 	// assigned is the end of the last name that was looked at as that of an assignment.
 	assigned int
-	// pair is the name that is looked at, with its value. It lies here so that it is not allocated for each name.
+	// pair is the name that is looked at, with its value. It lies here so that it is not allocated for each
+	// name.
 	pair assignment
 	// searched is how far rules have looked, gaps what those with a gap know.
 	searched map[ruleID]int
@@ -397,8 +398,8 @@ func (f *finder) run(start, end int) {
 	}
 }
 
-// service looks at runs that are the keys of Twilio, Vault, Telegram or AWS by their length and what stands before
-// them. It returns where the run ends, without the path behind the token of a bot.
+// service looks at runs that are the keys of Twilio, Vault, Telegram or AWS by their length and what stands
+// before them. It returns where the run ends, without the path behind the token of a bot.
 func (f *finder) service(start, end int, body string, prev byte) int {
 	switch n := len(body); {
 	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
@@ -430,7 +431,8 @@ func vaultPrefixed(s string, start int) bool {
 	return start >= 4 && s[start-4:start-2] == "hv" && strings.IndexByte("sbr", s[start-2]) >= 0
 }
 
-// isBotToken says whether a run is the second half of the token of a Telegram bot: /bot123456789:…/sendMessage.
+// isBotToken says whether a run is the second half of the token of a Telegram bot:
+// /bot123456789:…/sendMessage.
 func isBotToken(s string, start int, body string) bool {
 	return start >= 9 && (len(body) == 35 || body[35] == '/') && isNumber(s[start-9:start-1]) && randomish(body[:35])
 }
@@ -449,15 +451,16 @@ func (f *finder) head(start, end int) {
 // familyWords are words with which keys of many services begin, in the notation <service>_<word>_<random>: hl_sk_…, gitpod_pat_…, acme-secret-….
 var familyWords = wordSet("sk sec secret key token tok tkn pat apikey apitoken privkey seckey")
 
-// family looks for keys that say so themselves: a few short words, one of them of familyWords, and then nothing but
-// random characters.
+// family looks for keys that say so themselves: a few short words, one of them of familyWords, and then
+// nothing but random characters.
 func (f *finder) family(start int, body string) {
 	if f.k.protocol || f.on.rules.entropy == none || len(body) < 24 || start > 0 && (isWord(f.s[start-1]) || f.s[start-1] == '.' || f.s[start-1] == '/') {
 		return
 	}
 	from, said := behindFamily(body)
 	rest := body[from:]
-	if said && !hexDigest(rest) && longestPart(rest) <= 10 { // the name of a pod: secret-operator-7d9f8b6c5-x2x5q
+	// The name of a pod: secret-operator-7d9f8b6c5-x2x5q.
+	if said && !hexDigest(rest) && longestPart(rest) <= 10 {
 		return
 	}
 	if said && familyKey(rest) || from >= 4 && isAlpha(body[2]) && !idPrefixes[strings.TrimRight(body[:from], "-_")] && keyBody(rest) {
@@ -465,7 +468,8 @@ func (f *finder) family(start int, body string) {
 	}
 }
 
-// behindFamily returns where a key goes on behind at most three short words. said: one of them is of familyWords.
+// behindFamily returns where a key goes on behind at most three short words. said: one of them is of
+// familyWords.
 func behindFamily(body string) (from int, said bool) {
 	for range 3 {
 		i := from
@@ -523,8 +527,8 @@ func keyBody(v string) bool {
 	return upper >= 6 && lower >= 6 && digit >= 3 && entropy(v) >= 4
 }
 
-// behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>,
-// 1/<gid>:<hex>.
+// behind looks at runs that belong to what stands before or behind them: three parts of a Discord token,
+// pat….<hex>, 1/<gid>:<hex>.
 func (f *finder) behind(start, end int, body string, prev byte) {
 	s, n := f.s, len(body)
 	switch {

@@ -80,7 +80,8 @@ func (a *assignment) refused() bool {
 // emptied holds for a placeholder or a token: the secret is not there, or no longer.
 func (a *assignment) emptied() bool { return placeholder(a.value) || token.ProtectedAt(a.value) > 0 }
 
-// ofCode holds for the mangled name of a symbol and for a call: source code names secrets without holding them.
+// ofCode holds for the mangled name of a symbol and for a call: source code names secrets without holding
+// them.
 func (a *assignment) ofCode() bool { return mangled(a.value) || codeText(a.value) }
 
 // refers holds for the name of a variable or a type: it says where the secret is, not what it is.
@@ -118,32 +119,36 @@ func (a *assignment) bareStrong() bool { return a.bare && a.says.secret && stron
 // bareWord holds for any other word behind a space only: the sentence goes on with it.
 func (a *assignment) bareWord() bool { return a.bare }
 
-// numericCode holds for a short number behind the name of a code, or behind a verb: as a code it needs no letters.
+// numericCode holds for a short number behind the name of a code, or behind a verb: as a code it needs no
+// letters.
 func (a *assignment) numericCode() bool {
 	return (a.says.code || a.verb) && a.says.secret && typedCode(a.value)
 }
 
-// appPassword holds for four groups of four letters: Google gives out such passwords, and no sentence has that form.
+// appPassword holds for four groups of four letters: Google gives out such passwords, and no sentence has
+// that form.
 func (a *assignment) appPassword() bool {
 	return a.says.secret && letterGroups(a.value) == len(a.value)
 }
 
-// passphrase holds for plain words that fill the line behind the name of a passphrase: only words can be expected there.
+// passphrase holds for plain words that fill the line behind the name of a passphrase: only words can be
+// expected there.
 func (a *assignment) passphrase() bool {
 	return a.says.phrase && !a.query && phrase(a.text[a.from:]) > 0
 }
 
 func (a *assignment) phraseEnd() int { return a.from + phrase(a.text[a.from:]) }
 
-// bracketed holds for a word whose brackets do not match: code matches its brackets, a generated password does not.
+// bracketed holds for a word whose brackets do not match: code matches its brackets, a generated password
+// does not.
 func (a *assignment) bracketed() bool {
 	return a.says.secret && !a.quoted && !a.query && misnestedWord(a.text, a.from) > 0
 }
 
 func (a *assignment) bracketedEnd() int { return a.from + misnestedWord(a.text, a.from) }
 
-// quotedWords holds for several words in quotes behind an equals sign, or in single quotes behind a name with an
-// underscore: a statement about passwords is not assigned to one.
+// quotedWords holds for several words in quotes behind an equals sign, or in single quotes behind a name
+// with an underscore: a statement about passwords is not assigned to one.
 func (a *assignment) quotedWords() bool {
 	return a.says.secret && a.quoted && (a.equals || a.text[a.from-1] == '\'' && strings.IndexByte(a.name(), '_') > 0) && words(a.value)
 }
@@ -164,13 +169,14 @@ func (a *assignment) chosenByUser() bool {
 // aloneOnLine holds for one word of letters that is all of its line: a description has several.
 func (a *assignment) aloneOnLine() bool { return a.says.secret && a.alone(a.text, a.to, a.value) }
 
-// cipherKey holds for hexadecimal digits near a word for encryption: they are a key there, and a digest elsewhere.
+// cipherKey holds for hexadecimal digits near a word for encryption: they are a key there, and a digest
+// elsewhere.
 func (a *assignment) cipherKey() bool {
 	return a.says.digest && a.says.credential && hexDigest(a.value) && containsPart(a.text[max(0, a.start-40):a.start], cryptWords)
 }
 
-// looksLikeCredential holds for a value that looks random under a name that credentials share with other values.
-// An unquoted one without brackets counts: source code has calls and indexes there.
+// looksLikeCredential holds for a value that looks random under a name that credentials share with other
+// values. An unquoted one without brackets counts: source code has calls and indexes there.
 func (a *assignment) looksLikeCredential() bool {
 	return a.says.credential && a.says.looks(a.value) && !a.digestValue() && (a.quoted || !strings.ContainsAny(a.value, "(["))
 }

@@ -59,19 +59,14 @@ type Walk struct {
 	inherited *Name
 	// sure: only rules that do not guess, which are those of the gate.
 	sure bool
-	// pieces are strings of the open arrays that may be pieces of streams. arrays is how many arrays are open. base is where the path begins
-	// within which they are counted. lines says that the outermost is a sequence of documents. salt and delta are what is known of all
-	// strings here.
-	pieces       []streamPiece
-	arrays, base int
-	lines, delta bool
-	salt         string
-	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of
-	// values of their own. records: the outermost text was rendered from evidence. told is what tells the
-	// open objects apart, apartness what tells the pieces.
-	sent, several, records bool
-	told                   []tellsApart
-	apartness              []apartNode
+	// pieces are strings of the open arrays that may be pieces of streams.
+	pieces []streamPiece
+	sequence
+	// records: the outermost text was rendered from evidence. told is what tells the open objects apart,
+	// apartness what tells the pieces.
+	records   bool
+	told      []tellsApart
+	apartness []apartNode
 	// cuts counts the pieces of streams that were cut.
 	cuts int
 	// budget is how many bytes may still be searched. Text between hits is searched again; text that is nothing but hits, one made
@@ -100,6 +95,18 @@ type Walk struct {
 	at                     int // the current element of the list that is walked
 	// bad: a text that was taken for JSON is none.
 	bad bool
+}
+
+// sequence is what is known of all strings in the arrays that are open.
+type sequence struct {
+	// arrays is how many are open. base is where the path begins within which they are counted.
+	arrays, base int
+	// lines: the outermost is a sequence of documents. delta: something around it is called a delta.
+	lines, delta bool
+	salt         string // what tells it from other sequences
+	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of
+	// values of their own.
+	sent, several bool
 }
 
 // settled returns edits whose result holds nothing more: what the edits give is searched as a text of its own, by all rules and by those of the gate alone,
@@ -207,6 +214,7 @@ func (p *Walk) unknown(s string, k *Name) (edits []edit) {
 	return edits
 }
 
+// value returns the edits of one string value, which is not empty.
 func (p *Walk) value(s string, k *Name) []edit {
 	if u := p.r.wholeRule(p.path); u != none && !allTokens(s) {
 		return []edit{p.replace(s, 0, len(s), u, k)}
@@ -215,33 +223,15 @@ func (p *Walk) value(s string, k *Name) []edit {
 		return nil
 	}
 	if p.nested < maxNested && looksLikeJSON(s) {
-		of := p.elementsOf(s, k)
-		r := jsonscan.New(s, 0)
-		if of.known.end > 0 { // what is known has no tokens
-			of.known.skip(r)
-			if r.Valid() {
-				return p.within(s, k, &of)
-			}
-		} else if base := len(p.tokens); p.valid(r) {
-			of.tokens = p.tokens[base:]
-			edits := p.within(s, k, &of)
-			p.tokens = p.tokens[:base]
+		if edits, ok := p.jsonValue(s, k); ok {
 			return edits
 		}
 	}
 	if k.secret && p.r.on.rules.secretKey != none {
-		from := authScheme(s, 0, len(s))
-		if v := s[from:]; !allTokens(v) && !p.r.allowed(v) && !p.r.pathAllowed(p.path) {
-			hits := p.r.search(s, k, p.user, 0, p.sure)
-			if len(hits) > 0 || !placeholder(v) {
-				rule := p.r.on.rules.secretKey
-				if len(hits) == 1 && hits[0].start <= from && hits[0].end == len(s) {
-					rule = hits[0].rule
-				}
-				return []edit{p.replace(s, from, len(s), rule, k)}
-			}
+		if e, ok := p.secretValue(s, k); ok {
+			return []edit{e}
 		}
-	} else if k.credential && !p.sure && p.r.on.rules.entropy != none && k.looks(s) && !(k.digest && hexDigest(s)) && len(token.Find(s)) == 0 && !placeholder(s) && !p.r.allowed(s) && !p.r.pathAllowed(p.path) {
+	} else if p.isCredential(s, k) {
 		rule := p.r.on.rules.entropy
 		if f := p.r.search(s, k, p.user, 0, p.sure); len(f) == 1 && f[0].start == 0 && f[0].end == len(s) {
 			rule = f[0].rule
@@ -249,6 +239,53 @@ func (p *Walk) value(s string, k *Name) []edit {
 		return []edit{p.replace(s, 0, len(s), rule, k)}
 	}
 	return p.text(s, k)
+}
+
+// jsonValue returns the edits of a value that is JSON. ok: it is.
+func (p *Walk) jsonValue(s string, k *Name) (edits []edit, ok bool) {
+	of := p.elementsOf(s, k)
+	r := jsonscan.New(s, 0)
+	if of.known.end > 0 { // what is known has no tokens
+		of.known.skip(r)
+		if !r.Valid() {
+			return nil, false
+		}
+		return p.within(s, k, &of), true
+	}
+	base := len(p.tokens)
+	if !p.valid(r) {
+		return nil, false
+	}
+	of.tokens = p.tokens[base:]
+	edits = p.within(s, k, &of)
+	p.tokens = p.tokens[:base]
+	return edits, true
+}
+
+// secretValue returns the edit of a value under the name of a secret. ok: there is one.
+func (p *Walk) secretValue(s string, k *Name) (e edit, ok bool) {
+	from := authScheme(s, 0, len(s))
+	v := s[from:]
+	if allTokens(v) || p.r.allowed(v) || p.r.pathAllowed(p.path) {
+		return edit{}, false
+	}
+	hits := p.r.search(s, k, p.user, 0, p.sure)
+	if len(hits) == 0 && placeholder(v) {
+		return edit{}, false
+	}
+	rule := p.r.on.rules.secretKey
+	if len(hits) == 1 && hits[0].start <= from && hits[0].end == len(s) {
+		rule = hits[0].rule
+	}
+	return p.replace(s, from, len(s), rule, k), true
+}
+
+// isCredential says whether a value looks like a credential and stands under the name of one.
+func (p *Walk) isCredential(s string, k *Name) bool {
+	if !k.credential || p.sure || p.r.on.rules.entropy == none || !k.looks(s) || k.digest && hexDigest(s) {
+		return false
+	}
+	return len(token.Find(s)) == 0 && !placeholder(s) && !p.r.allowed(s) && !p.r.pathAllowed(p.path)
 }
 
 // maxTokens bounds the tokens that are kept of one text: a text with more is read twice.
@@ -312,30 +349,16 @@ func (p *Walk) text(s string, k *Name) (edits []edit) {
 	}
 	from := 0
 	budget := 4*len(s) + 1024 // what reading in vain may cost
-	object, array := indexFrom(s, '{', 0), indexFrom(s, '[', 0)
+	next := brackets{indexFrom(s, '{', 0), indexFrom(s, '[', 0)}
 	for at := 0; p.nested < maxNested && budget > 0; {
-		if object >= 0 && object < at {
-			object = indexFrom(s, '{', at)
-		}
-		if array >= 0 && array < at {
-			array = indexFrom(s, '[', at)
-		}
-		if at = object; at < 0 || array >= 0 && array < at {
-			at = array
-		}
-		if at < 0 {
+		if at = next.from(s, at); at < 0 {
 			break
 		}
-		if s[at] == '[' && at > 0 && (isWord(s[at-1]) || s[at-1] == ']' || s[at-1] == ')') { // an index: os.environ["…"]
-			at++
-			continue
+		end := -1
+		if !isIndex(s, at) {
+			end = documentEnd(s, at, &budget)
 		}
-		end := documentEnd(s, at, &budget)
-		if end > at && end-at < 256 && s[at] == '[' && strings.HasPrefix(s[at+1:], "\"sudo\"") { // what is behind the arguments belongs to them
-			at++
-			continue
-		}
-		if end < 0 || s[at] == '[' && assigns(s, end) {
+		if end < 0 || s[at] == '[' && (isSudoCall(s, at, end) || assigns(s, end)) {
 			at++
 			continue
 		}
@@ -352,6 +375,33 @@ func (p *Walk) text(s string, k *Name) (edits []edit) {
 		at, from = end, end
 	}
 	return p.plain(edits, s, from, len(s), k)
+}
+
+// brackets are the places of the next brackets of a text, negative if there is none.
+type brackets struct{ object, array int }
+
+// from returns where the next bracket opens from at on, -1 if none does.
+func (b *brackets) from(s string, at int) int {
+	if b.object >= 0 && b.object < at {
+		b.object = indexFrom(s, '{', at)
+	}
+	if b.array >= 0 && b.array < at {
+		b.array = indexFrom(s, '[', at)
+	}
+	if b.object < 0 || b.array >= 0 && b.array < b.object {
+		return b.array
+	}
+	return b.object
+}
+
+// isIndex says whether a bracket is that of an index: os.environ["…"].
+func isIndex(s string, at int) bool {
+	return s[at] == '[' && at > 0 && (isWord(s[at-1]) || s[at-1] == ']' || s[at-1] == ')')
+}
+
+// isSudoCall says whether a list is the arguments of sudo: what is behind them belongs to them.
+func isSudoCall(s string, at, end int) bool {
+	return end-at < 256 && strings.HasPrefix(s[at+1:], `"sudo"`)
 }
 
 // assigns says whether something is assigned to what ends at i: ["password"]=> "…".
