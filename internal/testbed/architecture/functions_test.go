@@ -16,6 +16,7 @@ import (
 // boundedWings are the folders whose functions have to stay within the bounds.
 var boundedWings = []string{
 	"internal/redact",
+	"internal/reconstruct",
 }
 
 const (
