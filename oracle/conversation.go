@@ -4,13 +4,27 @@
 package oracle
 
 import (
+	"strings"
+
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // calls are the tool calls in the messages of a tape. Several questions are asked of each message; it is read for the first.
 type calls struct {
-	t    *tape.Tape
-	read map[string][]requested // by id of the message, those with calls
+	t      *tape.Tape
+	read   map[string]*message               // by id
+	hashed map[*exactjson.Member]*tape.Event // tool events with arguments, by the first member of these
+	tools  [][]*tape.Event                   // see around
+	ran    map[string]executed               // see executed
+}
+
+// message is a message of the tape with what was read of it.
+type message struct {
+	tape.Message
+	calls []requested
+	text  string // see said
+	heard bool   // the text is known
 }
 
 // requested is a tool call in a message.
@@ -19,24 +33,55 @@ type requested struct {
 	hash string // of its arguments
 }
 
-func newCalls(t *tape.Tape) *calls { return &calls{t: t, read: map[string][]requested{}} }
-
-// in returns the calls in a message.
-func (c *calls) in(message string) []requested {
-	list, known := c.read[message]
-	if known {
-		return list
-	}
-	parts := c.t.Messages[message].Parts
-	for i := range parts {
-		if parts[i].Type == tape.PartToolCall {
-			list = append(list, requested{&parts[i], Hash(parts[i].Args)})
+func newCalls(t *tape.Tape) *calls {
+	c := &calls{t: t, read: make(map[string]*message, len(t.Messages)), hashed: map[*exactjson.Member]*tape.Event{}}
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Type == tape.EventToolCall && e.Args.Len() > 0 {
+			c.hashed[&e.Args.Members()[0]] = e
 		}
 	}
-	if len(list) > 0 {
-		c.read[message] = list
+	return c
+}
+
+// message returns a message of the tape.
+func (c *calls) message(id string) *message {
+	m := c.read[id]
+	if m != nil {
+		return m
 	}
-	return list
+	m = &message{Message: c.t.Messages[id]}
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Type == tape.PartToolCall {
+			m.calls = append(m.calls, requested{p, c.hash(p.Args)})
+		}
+	}
+	c.read[id] = m
+	return m
+}
+
+// hash identifies arguments. A tool event that holds the same value holds its hash too.
+func (c *calls) hash(args exactjson.Value) string {
+	if args.Len() > 0 {
+		if e := c.hashed[&args.Members()[0]]; e != nil && e.ArgsHash != "" && e.Args.Len() == args.Len() && e.Args.Kind() == args.Kind() {
+			return e.ArgsHash
+		}
+	}
+	return Hash(args)
+}
+
+// said is the text of a message without its white space, in which the forms of one text differ.
+func (c *calls) said(id string) string {
+	m := c.message(id)
+	if !m.heard {
+		var b strings.Builder
+		for i := range m.Parts {
+			if m.Parts[i].Type == tape.PartText {
+				b.WriteString(m.Parts[i].Text)
+			}
+		}
+		m.text, m.heard = squeezed(b.String()), true
+	}
+	return m.text
 }
 
 // response returns the calls in the recorded response of a model call.
@@ -44,7 +89,23 @@ func (c *calls) response(m *tape.Event) []requested {
 	if m.Response == nil {
 		return nil
 	}
-	return c.in(m.Response.Message)
+	return c.message(m.Response.Message).calls
+}
+
+// around is toolsAround of the tape.
+func (c *calls) around() [][]*tape.Event {
+	if c.tools == nil {
+		c.tools = toolsAround(c.t)
+	}
+	return c.tools
+}
+
+// executed is executedOf the tape.
+func (c *calls) executed() map[string]executed {
+	if c.ran == nil {
+		c.ran = executedOf(c.t)
+	}
+	return c.ran
 }
 
 // conversation pairs the tool calls and results in a growing list of messages. Requests that resend the messages of the one before
@@ -97,7 +158,8 @@ func (c *conversation) extendedBy(messages []string) bool {
 // the first open call of that message that has its name or no other.
 func (c *conversation) extend(of *calls, messages []string) {
 	for position, id := range messages[len(c.messages):] {
-		if asked := of.in(id); len(asked) > 0 {
+		said := of.message(id)
+		if asked := said.calls; len(asked) > 0 {
 			c.groups++
 			c.last = nil
 			for i, part := range asked {
@@ -107,9 +169,8 @@ func (c *conversation) extend(of *calls, messages []string) {
 				c.identify(x, part.ID)
 			}
 		}
-		parts := of.t.Messages[id].Parts
-		for i := range parts {
-			part := &parts[i]
+		for i := range said.Parts {
+			part := &said.Parts[i]
 			if part.Type != tape.PartToolResult {
 				continue
 			}

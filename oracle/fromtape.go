@@ -5,7 +5,6 @@ package oracle
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -23,7 +22,12 @@ func FromTape(t *tape.Tape) []Entry {
 
 // anyUntold reports a failed call that answers with its error: a request may show what was made of it.
 func anyUntold(t *tape.Tape, entries []Entry) bool {
-	return slices.ContainsFunc(entries, func(e Entry) bool { return untold(t, &e) })
+	for i := range entries {
+		if untold(t, &entries[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func untold(t *tape.Tape, e *Entry) bool {
@@ -33,16 +37,13 @@ func untold(t *tape.Tape, e *Entry) bool {
 // tell puts what the model was shown of failed calls in the place of their errors, and reports whether there was any. Left out is what says something
 // else than the error and is not of the call by its id; and one form of words, for the loops that make it make it again: "Error executing tool NAME: " and the error.
 func tell(entries []Entry, calls []judged) (told bool) {
-	bySeq := map[int]*Entry{}
-	for i := range entries {
-		bySeq[entries[i].Seq] = &entries[i]
-	}
+	entry := bySeq(entries)
 	for i := range calls {
 		v := &calls[i]
 		if v.event == nil || !v.compared || v.shown.Result.IsAbsent() || v.agreement == contradicts && (v.id == "" || v.id != v.shown.ID) {
 			continue
 		}
-		e := bySeq[v.event.Seq]
+		e := entry[v.event.Seq]
 		if !untold(v.of, e) || v.shown.Result.Str() == "Error executing tool "+e.ToolName+": "+e.Response {
 			continue
 		}
@@ -50,6 +51,15 @@ func tell(entries []Entry, calls []judged) (told bool) {
 		e.OtherResponses, told = nil, true
 	}
 	return told
+}
+
+// bySeq finds the entries of events.
+func bySeq(entries []Entry) map[int]*Entry {
+	of := make(map[int]*Entry, len(entries))
+	for i := range entries {
+		of[entries[i].Seq] = &entries[i]
+	}
+	return of
 }
 
 // recordedIn lists the tool calls with what the events hold.
@@ -71,7 +81,8 @@ func recordedIn(t *tape.Tape) []Entry {
 		traceID = "" // a joined tape: which of its traces a span is of is not on the tape
 	}
 	entries := make([]Entry, 0, len(t.Events)-len(turns))
-	occurrences := map[call]int{}
+	latencies := make([]int64, 0, cap(entries))
+	occurrences := make(map[call]int, cap(entries))
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventToolCall {
@@ -107,14 +118,14 @@ func recordedIn(t *tape.Tape) []Entry {
 			}
 		}
 		if !e.StartedAt.IsZero() {
-			latency := e.DurationMS
-			o.LatencyMS = &latency
+			latencies = append(latencies, e.DurationMS)
+			o.LatencyMS = &latencies[len(latencies)-1]
 		}
 		if len(e.SpanIDs) > 0 {
 			o.Source = Source{TraceID: traceID, SpanID: e.SpanIDs[0]}
 		}
-		occurrences[callOf(&o)]++
-		o.Occurrence = occurrences[callOf(&o)]
+		o.Occurrence = occurrences[callOf(&o)] + 1
+		occurrences[callOf(&o)] = o.Occurrence
 		entries = append(entries, o)
 	}
 	return entries

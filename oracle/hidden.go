@@ -75,12 +75,13 @@ type history struct {
 	t       *tape.Tape
 	asked   *calls
 	next    map[int]*tape.Event        // by seq of a model call: the next of its caller
-	initial map[string]map[string]bool // by caller: the messages of its first request
+	initial map[string]map[string]bool // by caller: the messages of its first request, see initially
 	looped  map[int]bool               // by seq: one event stands for a loop of model calls
 	broke   map[int]bool               // by seq: what failed is the instrumentation
 	ids     map[string]bool            // of calls that the tape holds
 	strays  map[string]bool            // ids of results of calls that the tape does not hold
 	calls   map[call]bool
+	foreign bool // a message has a call that is nowhere else on the tape
 
 	executed map[string]executed // by caller
 	ended    bool                // the run ended, and no span is known to be missing
@@ -88,8 +89,8 @@ type history struct {
 
 func newHistory(of *calls) *history {
 	t := of.t
-	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, broke: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{},
-		executed: executedOf(t), ended: !rootless(t) && !lostSpans(t)}
+	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, looped: map[int]bool{}, broke: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{},
+		executed: of.executed(), ended: !rootless(t) && !lostSpans(t)}
 	last := map[string]*tape.Event{}
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -101,18 +102,15 @@ func newHistory(of *calls) *history {
 				h.next[before.Seq] = e
 			}
 			last[e.Caller] = e
-			if e.Request != nil && h.initial[e.Caller] == nil {
-				h.initial[e.Caller] = map[string]bool{}
-				for _, id := range e.Request.Messages {
-					h.initial[e.Caller][id] = true
-				}
-			}
 			for _, c := range of.response(e) {
 				h.holds(c.ID, c.Name, c.hash)
 			}
 		}
 	}
 	h.strays = h.strayResults()
+	for id := range t.Messages {
+		h.foreign = h.foreign || slices.ContainsFunc(of.message(id).calls, h.isForeign)
+	}
 	for _, f := range t.Fidelity.Findings {
 		if f.Code == tape.CodeModelCallHidden && f.Field == "response" {
 			h.looped[f.Seq] = true
@@ -131,6 +129,27 @@ func (h *history) holds(id, name, hash string) {
 	h.calls[call{tool: name, hash: hash}] = true
 }
 
+// isForeign reports a call that the tape does not hold.
+func (h *history) isForeign(c requested) bool {
+	return !h.ids[c.ID] && !h.calls[call{tool: c.Name, hash: c.hash}]
+}
+
+// initially reports a message of the first request of a caller.
+func (h *history) initially(caller, id string) bool {
+	if h.initial == nil {
+		h.initial = map[string]map[string]bool{}
+		for i := range h.t.Events {
+			if e := &h.t.Events[i]; e.Type == tape.EventModelCall && e.Request != nil && h.initial[e.Caller] == nil {
+				h.initial[e.Caller] = map[string]bool{}
+				for _, id := range e.Request.Messages {
+					h.initial[e.Caller][id] = true
+				}
+			}
+		}
+	}
+	return h.initial[caller][id]
+}
+
 // endsWithStrays reports a request that ends with results of tools, and none of their calls is on the tape: a run does not begin so, and what came before was not recorded (streams of CAMEL
 // whose spans never end).
 func (h *history) endsWithStrays(e *tape.Event) bool {
@@ -143,12 +162,16 @@ func (h *history) endsWithStrays(e *tape.Event) bool {
 
 // acts reports that the tape holds calls for which the answer of a model call asked: in it, or in the events up to the next one.
 func (h *history) acts(m, next *tape.Event) bool {
-	return len(h.asked.response(m)) > 0 || slices.ContainsFunc(h.t.Events, func(e tape.Event) bool {
-		if e.Type != tape.EventToolCall {
-			return false
+	if len(h.asked.response(m)) > 0 {
+		return true
+	}
+	for i := range h.t.Events {
+		e := &h.t.Events[i]
+		if e.Type == tape.EventToolCall && (e.RequestedBy == m.Seq || e.RequestedBy == 0 && e.Seq > m.Seq && (next == nil || e.Seq < next.Seq)) {
+			return true
 		}
-		return e.RequestedBy == m.Seq || e.RequestedBy == 0 && e.Seq > m.Seq && (next == nil || e.Seq < next.Seq)
-	})
+	}
+	return false
 }
 
 // cutBehindCalls reports an answer that was cut at or behind its last call, where the next request is not whole either: that would hold the results of all.
@@ -234,13 +257,11 @@ func ofGemini(provider string) bool {
 
 // shows reports a request with a call that took place in this run and is nowhere else on the tape.
 func (h *history) shows(m *tape.Event) bool {
-	if m.Request == nil {
+	if m.Request == nil || !h.foreign {
 		return false
 	}
 	return slices.ContainsFunc(m.Request.Messages, func(id string) bool {
-		return !h.initial[m.Caller][id] && slices.ContainsFunc(h.asked.in(id), func(p requested) bool {
-			return !h.ids[p.ID] && !h.calls[call{tool: p.Name, hash: p.hash}]
-		})
+		return !h.initially(m.Caller, id) && slices.ContainsFunc(h.asked.message(id).calls, h.isForeign)
 	})
 }
 
@@ -251,7 +272,7 @@ func (h *history) tells(m *tape.Event) bool {
 	}
 	return slices.ContainsFunc(m.Request.Messages, func(id string) bool {
 		said := h.t.Messages[id]
-		if h.initial[m.Caller][id] || said.Role != tape.RoleTool {
+		if h.initially(m.Caller, id) || said.Role != tape.RoleTool {
 			return false
 		}
 		return len(h.calls) == 0 || slices.ContainsFunc(said.Parts, func(p tape.Part) bool { return p.Type == tape.PartToolResult && h.strays[p.ID] })
@@ -260,9 +281,13 @@ func (h *history) tells(m *tape.Event) bool {
 
 // strayResults are the ids of results that no call has, where results have the ids of calls, and there are more of them than calls on the tape that no result names.
 func (h *history) strayResults() map[string]bool {
+	if !h.showsUnknown() {
+		return nil
+	}
 	asked, shown := map[string]bool{}, map[string]bool{}
 	for _, said := range h.t.Messages {
-		for _, p := range said.Parts {
+		for i := range said.Parts {
+			p := &said.Parts[i]
 			switch {
 			case p.ID == "":
 			case p.Type == tape.PartToolCall:
@@ -290,6 +315,18 @@ func (h *history) strayResults() map[string]bool {
 		return nil
 	}
 	return strays
+}
+
+// showsUnknown reports a message with a result that has the id of no call that the tape holds.
+func (h *history) showsUnknown() bool {
+	for _, said := range h.t.Messages {
+		for i := range said.Parts {
+			if p := &said.Parts[i]; p.Type == tape.PartToolResult && p.ID != "" && !h.ids[p.ID] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // callless reports a tape on which nothing tells which tools were called: no call of any kind stands on it, or none of a model, and a span is known to

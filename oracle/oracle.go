@@ -121,6 +121,9 @@ func build(entries []Entry, options Options) *Oracle {
 	lanes := make(map[call]int, len(entries)) // → the lane in the group
 	type place struct{ group, lane, slot int }
 	places := make([]place, len(entries))
+	refs := make([]ref, len(entries))
+	// Most groups have one lane, most lanes one slot, and most slots one entry: those share allocations.
+	ones, heads, firsts := make([]lane, len(entries)), make([]*ref, len(entries)), make([][]*ref, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		t := o.tool(e.ToolName)
@@ -141,7 +144,9 @@ func build(entries []Entry, options Options) *Oracle {
 		if !known {
 			l = slices.IndexFunc(gr.lanes, func(l lane) bool { return l.caller == e.Caller })
 			if l < 0 {
-				l = len(gr.lanes)
+				if l = len(gr.lanes); l == 0 {
+					gr.lanes = ones[i : i : i+1]
+				}
 				gr.lanes = append(gr.lanes, lane{caller: e.Caller, number: o.lanes})
 				o.lanes++
 			}
@@ -158,10 +163,14 @@ func build(entries []Entry, options Options) *Oracle {
 			}
 		}
 		if slot == len(at.slots) {
-			at.slots = append(at.slots, nil)
+			if slot == 0 {
+				at.slots = firsts[i : i : i+1]
+			}
+			at.slots = append(at.slots, heads[i:i:i+1])
 			o.slots++
 		}
-		at.slots[slot] = append(at.slots[slot], &ref{e, i})
+		refs[i] = ref{e, i}
+		at.slots[slot] = append(at.slots[slot], &refs[i])
 		places[i] = place{g, l, slot}
 	}
 	number := 0

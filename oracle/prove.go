@@ -88,10 +88,7 @@ func judge(of *calls) []judged {
 func judgeBy(of *calls, entries []Entry) []judged {
 	p := newProver(of)
 	replay := newState(build(entries, Options{}))
-	own := map[int]*Entry{} // by seq of the event
-	for i := range entries {
-		own[entries[i].Seq] = &entries[i]
-	}
+	var own map[int]*Entry // by seq of the event, for calls that are not served
 	expected := p.expected()
 	calls := make([]judged, len(expected))
 	for i, w := range expected {
@@ -100,6 +97,9 @@ func judgeBy(of *calls, entries []Entry) []judged {
 		answer := replay.answer(&Query{Caller: w.caller, Unnamed: true, ToolName: w.tool, ArgsHash: w.hash})
 		v.served, v.entry = answer.Outcome.Served(), answer.Entry
 		if !v.served {
+			if own == nil {
+				own = bySeq(entries)
+			}
 			if v.entry = nil; w.event != nil && own[w.event.Seq].ResponseFidelity.served() {
 				v.entry = own[w.event.Seq]
 			}
@@ -213,7 +213,7 @@ func newProver(of *calls) *prover {
 		c.extend(of, e.Request.Messages)
 		p.requests[e.Seq] = request{c, len(c.exchanges), e.Request.Messages[known:]}
 	}
-	p.unasked = unasked(t)
+	p.unasked = unasked(of)
 	return p
 }
 
@@ -230,21 +230,21 @@ func (p *prover) expected() []want {
 			asked[e.RequestedBy] = append(asked[e.RequestedBy], e)
 		}
 	}
-	byEvent := map[int]want{}
-	var eventless []want
+	byEvent := map[int]int{} // seq → place in wants
+	var wants, eventless []want
 	for _, m := range p.models {
 		calls := p.calls.response(m)
-		left := asked[m.Seq]
-		events := make([]*tape.Event, len(calls))
-		ids := map[string]int{}
-		for _, c := range calls {
-			ids[c.ID]++
+		if len(calls) == 0 {
+			continue
 		}
+		left := slices.Clone(asked[m.Seq])
+		events := make([]*tape.Event, len(calls))
+		shared := sharedIDs(calls)
 		// The best match of every call comes before the second best of any. An id of several calls is none; what the tool itself was handed tells the call then.
 		for _, fits := range []func(requested, *tape.Event) bool{
-			func(c requested, e *tape.Event) bool { return c.ID != "" && ids[c.ID] == 1 && c.ID == e.ToolCallID },
+			func(c requested, e *tape.Event) bool { return c.ID != "" && !shared[c.ID] && c.ID == e.ToolCallID },
 			func(c requested, e *tape.Event) bool {
-				return ids[c.ID] > 1 && e.Name == c.Name && c.ID == e.ToolCallID && !e.ExecutedArgs.IsAbsent() && Hash(e.ExecutedArgs) == c.hash
+				return shared[c.ID] && e.Name == c.Name && c.ID == e.ToolCallID && !e.ExecutedArgs.IsAbsent() && Hash(e.ExecutedArgs) == c.hash
 			},
 			func(c requested, e *tape.Event) bool {
 				return e.Name == c.Name && !differ(c.ID, e.ToolCallID) && e.ArgsHash == c.hash
@@ -257,12 +257,12 @@ func (p *prover) expected() []want {
 				}
 				if at := slices.IndexFunc(left, func(e *tape.Event) bool { return fits(c, e) }); at >= 0 {
 					events[i] = left[at]
-					left = slices.Delete(slices.Clone(left), at, at+1)
+					left = slices.Delete(left, at, at+1)
 				}
 			}
 		}
 		for i, c := range calls {
-			w := want{caller: m.Caller, tool: c.Name, hash: c.hash, event: events[i], model: m, index: i, id: c.ID, shared: c.ID != "" && ids[c.ID] > 1}
+			w := want{caller: m.Caller, tool: c.Name, hash: c.hash, event: events[i], model: m, index: i, id: c.ID, shared: c.ID != "" && shared[c.ID]}
 			if c.ID != "" {
 				p.idUses[c.ID]++
 			}
@@ -271,7 +271,8 @@ func (p *prover) expected() []want {
 				if c.Args.IsAbsent() || c.hash != e.ArgsHash && c.ID != "" && c.ID == e.ToolCallID && !w.shared && damaged(m.Provenance["response.message"]) {
 					w.hash, w.argless = e.ArgsHash, true
 				}
-				byEvent[e.Seq] = w
+				byEvent[e.Seq] = len(wants)
+				wants = append(wants, w)
 			} else if !structuredOutput(m, c.Name) {
 				eventless = append(eventless, w)
 			}
@@ -283,8 +284,10 @@ func (p *prover) expected() []want {
 		if e.Type != tape.EventToolCall {
 			continue
 		}
-		w, requested := byEvent[e.Seq]
-		if !requested {
+		w := want{}
+		if at, asked := byEvent[e.Seq]; asked {
+			w = wants[at]
+		} else {
 			w = want{caller: e.Caller, tool: e.Name, hash: e.ArgsHash, event: e, id: e.ToolCallID}
 			if e.ToolCallID != "" {
 				p.idUses[e.ToolCallID]++
@@ -300,6 +303,24 @@ func (p *prover) expected() []want {
 		}
 	}
 	return all
+}
+
+// sharedIDs are the ids that several calls of a response have.
+func sharedIDs(calls []requested) (shared map[string]bool) {
+	if len(calls) < 2 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, c := range calls {
+		if seen[c.ID] {
+			if shared == nil {
+				shared = map[string]bool{}
+			}
+			shared[c.ID] = true
+		}
+		seen[c.ID] = true
+	}
+	return shared
 }
 
 // damaged reports the label of a message that is not what was said: what stands in it for arguments may be a mark of a limit or of a mask.
@@ -498,35 +519,46 @@ func saysError(text, message string) bool {
 // plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its
 // result. Envelopes of single frameworks are off the tape already.
 func plain(v exactjson.Value) exactjson.Value {
-	layers := layersOf(v)
-	return layers[len(layers)-1]
-}
-
-// layersOf lists a value and what it carries, the outermost first.
-func layersOf(v exactjson.Value) []exactjson.Value {
-	const most = 8
-	layers := []exactjson.Value{v}
-	for range most {
-		inner := exactjson.Value{}
-		switch v.Kind() {
-		case exactjson.String:
-			if decoded, err := exactjson.Parse(v.Text()); err == nil {
-				inner = decoded
-			}
-		case exactjson.Array:
-			if v.Len() == 1 && v.At(0).Get("type").Str() == "text" && v.At(0).Len() == 2 {
-				inner = v.At(0).Get("text")
-			}
-		case exactjson.Object:
-			if v.Len() == 1 {
-				inner = v.First("result", "output", "content")
-			}
-		}
+	for range maxLayers {
+		inner := carried(v)
 		if inner.IsAbsent() {
 			break
 		}
 		v = inner
+	}
+	return v
+}
+
+// layersOf lists a value and what it carries, the outermost first.
+func layersOf(v exactjson.Value) []exactjson.Value {
+	layers := []exactjson.Value{v}
+	for range maxLayers {
+		if v = carried(v); v.IsAbsent() {
+			break
+		}
 		layers = append(layers, v)
 	}
 	return layers
+}
+
+// maxLayers bounds how often a value carries another one.
+const maxLayers = 8
+
+// carried is the value that a value merely carries, absent where that is none.
+func carried(v exactjson.Value) exactjson.Value {
+	switch v.Kind() {
+	case exactjson.String:
+		if decoded, err := exactjson.Parse(v.Text()); err == nil {
+			return decoded
+		}
+	case exactjson.Array:
+		if v.Len() == 1 && v.At(0).Get("type").Str() == "text" && v.At(0).Len() == 2 {
+			return v.At(0).Get("text")
+		}
+	case exactjson.Object:
+		if v.Len() == 1 {
+			return v.First("result", "output", "content")
+		}
+	}
+	return exactjson.Value{}
 }

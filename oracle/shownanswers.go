@@ -19,7 +19,7 @@ import (
 // nobody answers, with which a model is to begin
 // Seen in:  spans that a sampler dropped, streams that an agent abandoned, clients that nothing instruments
 func shownAnswers(of *calls) (missing []missingTurn) {
-	known, talks := newHeard(), map[string]*talk{}
+	known, talks := newHeard(of), map[string]*talk{}
 	var answered []string // callers with calls in their answers
 	for i := range of.t.Events {
 		e := &of.t.Events[i]
@@ -29,7 +29,7 @@ func shownAnswers(of *calls) (missing []missingTurn) {
 		if e.Request != nil && len(e.Request.Messages) > 0 {
 			c, stray := talks[e.Caller], false
 			if c == nil {
-				c = &talk{history: newHeard(), shown: newHeard()}
+				c = &talk{history: newHeard(of), shown: newHeard(of), known: true}
 				talks[e.Caller] = c
 				stray = c.begin(of, e.Request.Messages) && !slices.ContainsFunc(answered, func(caller string) bool { return !strings.HasPrefix(caller, e.Caller+"/") })
 			}
@@ -41,7 +41,7 @@ func shownAnswers(of *calls) (missing []missingTurn) {
 				missing = append(missing, missingTurn{e.Seq, "request.messages", why})
 			}
 		}
-		known.answer(of, e)
+		known.answer(e)
 		if len(of.response(e)) > 0 && !slices.Contains(answered, e.Caller) {
 			answered = append(answered, e.Caller)
 		}
@@ -54,6 +54,7 @@ type talk struct {
 	messages []string
 	history  *heard // of its first request: what was said before the run, or need not have been said in it
 	shown    *heard // of its last one
+	known    bool   // a recorded answer, or the history, holds each message of the assistant in it
 }
 
 // begin takes from the first request what need not have been said in this run: what stands before the last words of a user, and behind them what has no result there.
@@ -61,18 +62,18 @@ type talk struct {
 func (c *talk) begin(of *calls, messages []string) (stray bool) {
 	user, result, asked := 0, -1, false
 	for i, id := range messages {
-		switch of.t.Messages[id].Role {
+		switch of.message(id).Role {
 		case tape.RoleUser:
 			user, result, asked, stray = i, -1, false, false
 		case tape.RoleAssistant:
-			asked = asked || len(of.in(id)) > 0
+			asked = asked || len(of.message(id).calls) > 0
 		case tape.RoleTool:
 			result, stray = i, i > 0 && (stray || !asked)
 		}
 	}
 	for i, id := range messages {
-		if m := of.t.Messages[id]; m.Role == tape.RoleAssistant && (i < user || i > result) {
-			c.history.add(of.in(id), saidIn(m))
+		if of.message(id).Role == tape.RoleAssistant && (i < user || i > result) {
+			c.history.add(id)
 		}
 	}
 	return stray
@@ -82,31 +83,41 @@ func (c *talk) begin(of *calls, messages []string) (stray bool) {
 func (c *talk) goOn(of *calls, known *heard, messages []string) (why string) {
 	at := len(c.messages)
 	if len(messages) < at || !slices.Equal(messages[:at], c.messages) {
-		at, c.shown = 0, newHeard()
+		at, c.shown, c.known = 0, newHeard(of), true
 	}
 	for i := at; i < len(messages); i++ {
-		m := of.t.Messages[messages[i]]
-		if m.Role != tape.RoleAssistant {
+		id := messages[i]
+		if of.message(id).Role != tape.RoleAssistant {
 			continue
 		}
-		asked, text := of.in(messages[i]), saidIn(m)
-		c.shown.add(asked, text)
-		if why != "" || text != "" && c.shown.texts[text] <= known.texts[text]+c.history.texts[text] || len(text) >= longPiece && known.tells(text) {
-			continue
+		c.shown.add(id)
+		c.known = c.known && c.shown.messages[id] <= known.messages[id]+c.history.messages[id]
+		if c.known || why != "" {
+			continue // no text and no call is shown more often than it is known
 		}
-		for _, p := range asked {
-			k := call{tool: p.Name, hash: p.hash}
-			byID := p.ID != "" && c.shown.ids[p.ID] <= known.ids[p.ID]+c.history.ids[p.ID]
-			if !byID && c.shown.calls[k] > known.calls[k]+c.history.calls[k] {
-				why = "the request shows an answer that no record holds, which asks for a tool"
-			}
-		}
-		text, _, _ = strings.Cut(text, "[")
-		answered := i+1 < len(messages) && of.t.Messages[messages[i+1]].Role != tape.RoleAssistant
-		if len(asked) == 0 && text != "" && answered && !known.tells(text) && !c.history.tells(text) {
-			why = "the request shows an answer that no record holds"
-		}
+		answered := i+1 < len(messages) && of.message(messages[i+1]).Role != tape.RoleAssistant
+		why = unknown(of, id, c.shown.told(), known.told(), c.history.told(), answered)
 	}
 	c.messages = messages
+	return why
+}
+
+// unknown says what of a shown message neither a recorded answer nor the history says.
+func unknown(of *calls, id string, shown, known, history *heard, answered bool) (why string) {
+	asked, text := of.message(id).calls, of.said(id)
+	if text != "" && shown.texts[text] <= known.texts[text]+history.texts[text] || len(text) >= longPiece && known.tells(text) {
+		return ""
+	}
+	for _, p := range asked {
+		k := call{tool: p.Name, hash: p.hash}
+		byID := p.ID != "" && shown.ids[p.ID] <= known.ids[p.ID]+history.ids[p.ID]
+		if !byID && shown.calls[k] > known.calls[k]+history.calls[k] {
+			why = "the request shows an answer that no record holds, which asks for a tool"
+		}
+	}
+	text, _, _ = strings.Cut(text, "[")
+	if len(asked) == 0 && text != "" && answered && !known.tells(text) && !history.tells(text) {
+		why = "the request shows an answer that no record holds"
+	}
 	return why
 }

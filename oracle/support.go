@@ -68,10 +68,23 @@ func (p *prover) fits(e *tape.Event) bool {
 // spans of all its other calls show: all of them, or those behind one that failed, which ended the run. Where others of the same response ended well it is a span that was lost, as some packages lose
 // those of tools that throw. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute:
 // what the model is told of it is the framework's word, which the oracle may hold or not.
-func unasked(t *tape.Tape) map[int]bool {
-	list := map[int]bool{}
+func unasked(of *calls) map[int]bool {
+	t, list := of.t, map[int]bool{}
+	spanless := false // an answer asked for a call of which no span tells
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Type {
+		case tape.EventToolCall:
+			spanless = spanless || len(e.SpanIDs) == 0 && e.RequestedBy != 0
+		case tape.EventAgentCall:
+			if e.Relation == tape.RelationHandoff && e.Via > 0 && e.Via <= len(t.Events) && unanswered(&t.Events[e.Via-1]) {
+				list[e.Via] = true
+			}
+		}
+	}
+	if !spanless {
+		return list
+	}
 	rootless := rootless(t)
-	executed := executedOf(t)
 	last := map[string]int{}   // caller → seq of its last model call
 	shows := map[string]bool{} // by caller: a request holds an earlier response that asked for calls
 	dropped := map[int]bool{}  // by seq: model calls whose response the next request of the caller leaves out
@@ -90,10 +103,6 @@ func unasked(t *tape.Tape) map[int]bool {
 			} else if len(e.SpanIDs) > 0 && ran[e.RequestedBy] >= 0 {
 				ran[e.RequestedBy]++
 			}
-		case tape.EventAgentCall:
-			if e.Relation == tape.RelationHandoff && e.Via > 0 && e.Via <= len(t.Events) && unanswered(&t.Events[e.Via-1]) {
-				list[e.Via] = true
-			}
 		}
 	}
 	for i := range t.Events {
@@ -110,7 +119,7 @@ func unasked(t *tape.Tape) map[int]bool {
 		if rootless || e.RequestedBy != last[e.Caller] && !(dropped[e.RequestedBy] && shows[asker(t, e)]) {
 			continue
 		}
-		if executed[asker(t, e)].haveSpans() && ran[e.RequestedBy] <= 0 {
+		if of.executed()[asker(t, e)].haveSpans() && ran[e.RequestedBy] <= 0 {
 			list[e.Seq] = true
 		}
 	}
@@ -224,8 +233,11 @@ func (p *prover) readUnnamed(calls []judged) {
 	}
 	for _, m := range p.models {
 		turn := turns[m.Seq]
+		if len(turn) == 0 {
+			continue
+		}
 		results := p.unnamed(m)
-		if len(turn) == 0 || len(results) != len(turn) {
+		if len(results) != len(turn) {
 			continue
 		}
 		slices.SortStableFunc(turn, func(a, b *judged) int { return a.order() - b.order() })

@@ -33,33 +33,47 @@ func missingTurns(of *calls) []missingTurn {
 // maxMissing bounds how many places one rule names: the first tells as much.
 const maxMissing = 16
 
-// heard is what recorded answers say: how often each call by its id and by its content, and each text.
+// heard is what messages say: how often each call by its id and by its content, and each text. It begins as how often each message was said; what it says is read when it is asked for.
 type heard struct {
+	of       *calls
+	messages map[string]int // by id
+	order    []string
+	read     int // messages of the order that were read
+
 	ids   map[string]int
 	calls map[call]int
-	names map[string]bool // of the tools
 	texts map[string]int
 	all   []string // the texts
-
-	messages map[string]bool // by id
 }
 
-func newHeard() *heard {
-	return &heard{ids: map[string]int{}, calls: map[call]int{}, names: map[string]bool{}, texts: map[string]int{}, messages: map[string]bool{}}
+func newHeard(of *calls) *heard { return &heard{of: of, messages: map[string]int{}} }
+
+// add takes a message.
+func (h *heard) add(id string) {
+	h.messages[id]++
+	h.order = append(h.order, id)
 }
 
-func (h *heard) add(asked []requested, text string) {
-	for _, c := range asked {
-		h.ids[c.ID]++
-		h.calls[call{tool: c.Name, hash: c.hash}]++
-		h.names[c.Name] = true
+// told reads the messages that were not read yet.
+func (h *heard) told() *heard {
+	if h.ids == nil {
+		h.ids, h.calls, h.texts = map[string]int{}, map[call]int{}, map[string]int{}
 	}
-	if text == "" {
-		return
+	for _, id := range h.order[h.read:] {
+		for _, c := range h.of.message(id).calls {
+			h.ids[c.ID]++
+			h.calls[call{tool: c.Name, hash: c.hash}]++
+		}
+		text := h.of.said(id)
+		if text == "" {
+			continue
+		}
+		if h.texts[text]++; h.texts[text] == 1 {
+			h.all = append(h.all, text)
+		}
 	}
-	if h.texts[text]++; h.texts[text] == 1 {
-		h.all = append(h.all, text)
-	}
+	h.read = len(h.order)
+	return h
 }
 
 // longPiece is the length from which no piece of a text stands in another one by chance; maxPieces and maxAlike bound what is compared.
@@ -69,7 +83,7 @@ const (
 	maxAlike  = 1024
 )
 
-// tells reports that a recorded text is this one, or holds a piece of it, or is most of it: frameworks resend what was said with words of their own, and without some.
+// tells reports that a text that was read is this one, or holds a piece of it, or is most of it: frameworks resend what was said with words of their own, and without some.
 func (h *heard) tells(text string) bool {
 	if h.texts[text] > 0 {
 		return true
@@ -88,27 +102,15 @@ func (h *heard) tells(text string) bool {
 }
 
 // answer adds the answer of a model call.
-func (h *heard) answer(of *calls, m *tape.Event) {
+func (h *heard) answer(m *tape.Event) {
 	if m.Response != nil && m.Response.Message != "" {
-		h.messages[m.Response.Message] = true
-		h.add(of.response(m), saidIn(of.t.Messages[m.Response.Message]))
+		h.add(m.Response.Message)
 	}
-}
-
-// saidIn is the text of a message without its white space, in which the forms of one text differ.
-func saidIn(m tape.Message) string {
-	var b strings.Builder
-	for i := range m.Parts {
-		if m.Parts[i].Type == tape.PartText {
-			b.WriteString(m.Parts[i].Text)
-		}
-	}
-	return squeezed(b.String())
 }
 
 func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// textsOf are the texts in a value, as saidIn has them: of a text that is JSON those in it too.
+// textsOf are the texts in a value, as said has them: of a text that is JSON those in it too.
 func textsOf(v exactjson.Value, depth int) (texts []string) {
 	const most = 8
 	if depth == most {

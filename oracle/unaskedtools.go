@@ -25,24 +25,8 @@ import (
 //	of a stream
 func unaskedTools(of *calls) (missing []missingTurn) {
 	t := of.t
-	known, offered := newHeard(), map[string]bool{}
-	for i := range t.Events {
-		if e := &t.Events[i]; e.Type == tape.EventModelCall {
-			known.answer(of, e)
-		}
-	}
-	for _, tool := range t.Tools {
-		offered[tool.Name] = true
-	}
-	shown := map[string]bool{} // results in messages, by their hash
-	for _, m := range t.Messages {
-		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Type == tape.PartToolResult && !p.Result.IsEmpty() {
-				shown[Hash(plain(p.Result))] = true
-			}
-		}
-	}
-	around := toolsAround(t)
+	var known, shown map[string]bool // read when a call asks for them
+	around := of.around()
 	asks := map[int]bool{} // by seq: tools in whose time a model was asked
 	for i := range t.Events {
 		if t.Events[i].Type == tape.EventModelCall {
@@ -63,11 +47,43 @@ func unaskedTools(of *calls) (missing []missingTurn) {
 		if e.Type != tape.EventToolCall || e.RequestedBy != 0 || len(e.SpanIDs) == 0 || untold || slices.ContainsFunc(around[i], byTool) {
 			continue
 		}
+		if known == nil {
+			known, shown = toolNames(of), shownResults(t)
+		}
 		inModel := slices.ContainsFunc(models, func(m *tape.Event) bool { return ranIn(e, m) })
 		told := !e.Result.IsEmpty() && shown[Hash(plain(e.Result))]
-		if e.ToolCallID != "" || offered[e.Name] || known.names[e.Name] || told || inModel {
+		if e.ToolCallID != "" || known[e.Name] || told || inModel {
 			missing = append(missing, missingTurn{e.Seq, "requested_by", "no recorded answer asks for the call"})
 		}
 	}
 	return missing
+}
+
+// toolNames are the names of the tools that models were offered or asked for.
+func toolNames(of *calls) map[string]bool {
+	names := map[string]bool{}
+	for _, tool := range of.t.Tools {
+		names[tool.Name] = true
+	}
+	for i := range of.t.Events {
+		if e := &of.t.Events[i]; e.Type == tape.EventModelCall && e.Response != nil && e.Response.Message != "" {
+			for _, c := range of.response(e) {
+				names[c.Name] = true
+			}
+		}
+	}
+	return names
+}
+
+// shownResults are the results in messages, by their hash.
+func shownResults(t *tape.Tape) map[string]bool {
+	shown := map[string]bool{}
+	for _, m := range t.Messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult && !p.Result.IsEmpty() {
+				shown[Hash(plain(p.Result))] = true
+			}
+		}
+	}
+	return shown
 }

@@ -20,26 +20,25 @@ import (
 // Seen in:  spans that a sampler dropped, last steps whose span was never ended
 func unheardEnd(of *calls) (missing []missingTurn) {
 	t := of.t
-	run := newEnd()
+	run := &agentEnd{}
 	agents, tools := map[int]*agentEnd{}, map[int]*agentEnd{} // by seq
-	for i, around := range toolsAround(t) {
+	for i, around := range of.around() {
 		e := &t.Events[i]
 		if e.Type == tape.EventAgentCall && agents[e.Seq] == nil {
-			agents[e.Seq] = newEnd()
-			agents[e.Seq].parent = e.Parent
+			agents[e.Seq] = &agentEnd{parent: e.Parent}
 		}
 		for _, tool := range around {
 			if tools[tool.Seq] == nil {
-				tools[tool.Seq] = newEnd()
+				tools[tool.Seq] = &agentEnd{}
 			}
-			tools[tool.Seq].take(of, e, true)
+			tools[tool.Seq].take(e, true)
 		}
 		own, above := len(around) == 0, e.Parent
 		for depth := 0; agents[above] != nil && depth < maxAround; depth++ { // whoever runs an agent hears what is said below it
-			agents[above].take(of, e, depth == 0)
+			agents[above].take(e, depth == 0)
 			own, above = false, agents[above].parent
 		}
-		run.take(of, e, own)
+		run.take(e, own)
 	}
 	answer := exactjson.Value{}
 	if t.Output.Text != nil {
@@ -48,7 +47,7 @@ func unheardEnd(of *calls) (missing []missingTurn) {
 	for i := range t.Events {
 		e := &t.Events[i]
 		came := e.Output
-		if e.Relation == tape.RelationHandoff && came.IsEmpty() && !run.says(answer) {
+		if e.Relation == tape.RelationHandoff && came.IsEmpty() && !run.says(of, answer) {
 			came = answer
 		}
 		if agents[e.Seq] != nil && agents[e.Seq].unheard(of, came) {
@@ -68,47 +67,59 @@ func unheardEnd(of *calls) (missing []missingTurn) {
 
 // saidInTool reports that the answer of the run was said while a tool ran that a model call asked for: no record of the run itself told a later one.
 func saidInTool(t *tape.Tape, by *tape.Event, tools map[int]*agentEnd) bool {
-	return slices.ContainsFunc(t.Events, func(e tape.Event) bool {
-		return tools[e.Seq] != nil && e.RequestedBy == by.Seq && tools[e.Seq].own.messages[t.Output.Message]
-	})
+	for i := range t.Events {
+		e := &t.Events[i]
+		if tools[e.Seq] != nil && e.RequestedBy == by.Seq && t.Output.Message != "" &&
+			slices.ContainsFunc(tools[e.Seq].own, func(m *tape.Event) bool { return m.Response != nil && m.Response.Message == t.Output.Message }) {
+			return true
+		}
+	}
+	return false
 }
 
 // agentEnd is what is known of how an agent ended.
 type agentEnd struct {
-	own, below *heard            // answers of the agent, and of those that it ran
-	values     []exactjson.Value // what tools were handed and returned
-	last       *tape.Event       // its last model call
-	ran        bool              // a tool that this asked for was executed
-	handed     bool              // it handed over after that
-	parent     int               // seq of the agent that ran it
+	own, below []*tape.Event // model calls of the agent, and of those that it ran
+	tools      []*tape.Event
+	last       *tape.Event // its last model call
+	ran        bool        // a tool that this asked for was executed
+	handed     bool        // it handed over after that
+	parent     int         // seq of the agent that ran it
 }
 
-func newEnd() *agentEnd { return &agentEnd{own: newHeard(), below: newHeard()} }
-
 // take notes an event of the agent itself, or of one that it ran.
-func (a *agentEnd) take(of *calls, e *tape.Event, own bool) {
+func (a *agentEnd) take(e *tape.Event, own bool) {
 	switch e.Type {
 	case tape.EventToolCall:
-		a.values = append(a.values, e.Args, e.Result)
+		a.tools = append(a.tools, e)
 		if own && a.last != nil && (e.RequestedBy == a.last.Seq || e.RequestedBy == 0) && !unanswered(e) {
 			a.ran = true
 		}
 	case tape.EventModelCall:
 		if !own {
-			a.below.answer(of, e)
+			a.below = append(a.below, e)
 			return
 		}
-		a.own.answer(of, e)
+		a.own = append(a.own, e)
 		a.last, a.ran, a.handed = e, false, false
 	case tape.EventAgentCall:
 		a.handed = a.handed || own && e.Relation == tape.RelationHandoff
 	}
 }
 
+// answers are the texts of the answers of model calls.
+func answers(of *calls, models []*tape.Event) []string {
+	h := newHeard(of)
+	for _, m := range models {
+		h.answer(m)
+	}
+	return h.told().all
+}
+
 // says reports that an answer in the time of the agent says a value.
-func (a *agentEnd) says(v exactjson.Value) bool {
+func (a *agentEnd) says(of *calls, v exactjson.Value) bool {
 	text := squeezed(v.Text())
-	return slices.ContainsFunc(slices.Concat(a.own.all, a.below.all), func(said string) bool { return strings.Contains(said, text) })
+	return slices.ContainsFunc(slices.Concat(answers(of, a.own), answers(of, a.below)), func(said string) bool { return strings.Contains(said, text) })
 }
 
 func (a *agentEnd) inTools() bool {
@@ -117,12 +128,15 @@ func (a *agentEnd) inTools() bool {
 
 // unheard reports that what the agent came to was said behind the tools that its last answer asked for.
 func (a *agentEnd) unheard(of *calls, came exactjson.Value) bool {
-	text := squeezed(came.Text())
-	if text == "" || !a.inTools() {
+	if !a.inTools() {
 		return false
 	}
-	rest := text // some programs give back all that was said
-	for _, said := range a.own.all[max(0, len(a.own.all)-maxAlike):] {
+	text := squeezed(came.Text())
+	if text == "" {
+		return false
+	}
+	rest, own := text, answers(of, a.own) // some programs give back all that was said
+	for _, said := range own[max(0, len(own)-maxAlike):] {
 		if strings.Contains(said, text) {
 			return false
 		}
@@ -136,6 +150,6 @@ func (a *agentEnd) unheard(of *calls, came exactjson.Value) bool {
 	holds := func(v exactjson.Value) bool {
 		return plain(v).Equal(inner) || isRepr(v, came) || slices.ContainsFunc(textsOf(v, 0), says)
 	}
-	return rest != "" && !slices.ContainsFunc(a.below.all, says) && !slices.ContainsFunc(of.response(a.last), waits) &&
-		!slices.ContainsFunc(a.values, holds)
+	return rest != "" && !slices.ContainsFunc(answers(of, a.below), says) && !slices.ContainsFunc(of.response(a.last), waits) &&
+		!slices.ContainsFunc(a.tools, func(e *tape.Event) bool { return holds(e.Args) || holds(e.Result) })
 }

@@ -49,6 +49,7 @@ type memberSpans struct {
 var spans = sync.Pool{New: func() any { return new(memberSpans) }}
 
 func (c *canonicaliser) release() {
+	c.parser.release()
 	const keep = 1 << 16 // bytes: a rare large text is not to hold its memory
 	if cap(c.members.sorted) <= keep && cap(c.members.open) <= keep/16 {
 		c.members.open = c.members.open[:0]
@@ -92,7 +93,7 @@ func (c *canonicaliser) number() bool {
 	if err != nil {
 		return false
 	}
-	n := canonicalNumber(v.text)
+	n := canonicalNumber(v.Text())
 	c.dst = append(c.dst, n...)
 	return n != ""
 }
@@ -247,6 +248,7 @@ func (c *canonicaliser) string() bool {
 // returns the error of each.
 func RawMembers(text string, each func(name, raw string) error) error {
 	p := parser{text: text, maxDepth: MaxDepth, left: MaxValues}
+	defer p.release()
 	if p.space(); p.pos == len(text) || text[p.pos] != '{' {
 		return p.fail("no object")
 	}

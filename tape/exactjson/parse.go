@@ -6,17 +6,17 @@ package exactjson
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// MaxDepth and MaxValues bound what Parse reads: levels of arrays and objects, and values in all. A value takes 48 bytes or more
+// MaxDepth and MaxValues bound what Parse reads: levels of arrays and objects, and values in all. A value takes 16 bytes or more
 // however short its text is, so the text's length alone bounds nothing.
 const (
 	MaxDepth  = 512
@@ -101,48 +101,57 @@ type parser struct {
 	text     string
 	pos      int
 	maxDepth int
-	left     int       // values that may still come
-	open     *[]Member // members of the arrays and objects that are not closed yet
-	closed   []Member  // room for members of those that are
+	left     int      // values that may still come
+	room     *room    // nil until something needs it
+	closed   []Member // room for members of the arrays and objects that are closed
 }
 
-// opened keeps the room for open members from text to text: with it an array or object is allocated when its size is known.
-var opened = sync.Pool{New: func() any { return new([]Member) }}
+// room is kept from text to text: with it an array, an object and a text with escapes are allocated when their size is known.
+type room struct {
+	open []Member // members of the arrays and objects that are not closed yet
+	text []byte   // of a string with escapes
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // begin returns where the members of an array or object that begins here start.
 func (p *parser) begin() int {
-	if p.open == nil {
-		p.open = opened.Get().(*[]Member)
+	p.enter()
+	return len(p.room.open)
+}
+
+func (p *parser) enter() {
+	if p.room == nil {
+		p.room = rooms.Get().(*room)
 	}
-	return len(*p.open)
 }
 
 // close takes the members since start. Arrays and objects are small and many, so several share an allocation.
 func (p *parser) close(start int) []Member {
-	const least, most = 6, 48 // members of an allocation for several
-	members := (*p.open)[start:]
+	const least, most, bytes = 6, 48, 64 // members of an allocation for several; bytes of a text for each
+	members := p.room.open[start:]
 	if n := len(members); cap(p.closed)-len(p.closed) < n {
 		size := n
 		if start > 0 { // what is around it needs room too
-			size = max(n, min(max(least, 2*cap(p.closed)), most))
+			size = max(n, min(max(least, len(p.text)/bytes, 2*cap(p.closed)), most))
 		}
 		p.closed = make([]Member, 0, size)
 	}
 	at := len(p.closed)
 	p.closed = append(p.closed, members...)
 	clear(members) // they hold texts
-	*p.open = (*p.open)[:start]
-	return slices.Clip(p.closed[at:])
+	p.room.open = p.room.open[:start]
+	return p.closed[at:]
 }
 
 func (p *parser) release() {
-	const keep = 1 << 12 // members: a rare large text is not to hold its memory
-	if p.open == nil || cap(*p.open) > keep {
+	const keep = 1 << 12 // members, and bytes for each: a rare large text is not to hold its memory
+	if p.room == nil || cap(p.room.open) > keep || cap(p.room.text) > keep*int(unsafe.Sizeof(Member{})) {
 		return
 	}
-	clear(*p.open)
-	*p.open = (*p.open)[:0]
-	opened.Put(p.open)
+	clear(p.room.open)
+	p.room.open = p.room.open[:0]
+	rooms.Put(p.room)
 }
 
 func (p *parser) fail(what string) error {
@@ -195,11 +204,11 @@ func (p *parser) value(depth int) (Value, error) {
 		return p.array(depth + 1)
 	case '"':
 		s, err := p.string()
-		return Value{kind: String, text: s}, err
+		return scalar(String, s), err
 	case 't':
-		return p.word("true", Value{kind: Bool, text: "true"})
+		return p.word("true", scalar(Bool, "true"))
 	case 'f':
-		return p.word("false", Value{kind: Bool, text: "false"})
+		return p.word("false", scalar(Bool, "false"))
 	case 'n':
 		return p.word("null", NullValue)
 	default:
@@ -222,12 +231,11 @@ func (p *parser) array(depth int) (Value, error) {
 	if depth > p.maxDepth {
 		return Value{}, fmt.Errorf("%w: more than %d levels", ErrDepth, p.maxDepth)
 	}
-	v := Value{kind: Array}
 	p.pos++
 	p.space()
 	if p.pos < len(p.text) && p.text[p.pos] == ']' {
 		p.pos++
-		return v, nil
+		return compound(Array, nil), nil
 	}
 	start := p.begin()
 	for {
@@ -236,14 +244,13 @@ func (p *parser) array(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		*p.open = append(*p.open, Member{Value: e})
+		p.room.open = append(p.room.open, Member{Value: e})
 		done, err := p.next(']')
 		if err != nil {
 			return Value{}, err
 		}
 		if done {
-			v.members = p.close(start)
-			return v, nil
+			return compound(Array, p.close(start)), nil
 		}
 	}
 }
@@ -252,12 +259,11 @@ func (p *parser) object(depth int) (Value, error) {
 	if depth > p.maxDepth {
 		return Value{}, fmt.Errorf("%w: more than %d levels", ErrDepth, p.maxDepth)
 	}
-	v := Value{kind: Object}
 	p.pos++
 	p.space()
 	if p.pos < len(p.text) && p.text[p.pos] == '}' {
 		p.pos++
-		return v, nil
+		return compound(Object, nil), nil
 	}
 	var names nameSet
 	start := p.begin()
@@ -270,7 +276,7 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		if !names.add(name, (*p.open)[start:]) {
+		if !names.add(name, p.room.open[start:]) {
 			return Value{}, ErrDuplicateName
 		}
 		p.space()
@@ -283,14 +289,13 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		*p.open = append(*p.open, Member{Name: name, Value: e})
+		p.room.open = append(p.room.open, Member{Name: name, Value: e})
 		done, err := p.next('}')
 		if err != nil {
 			return Value{}, err
 		}
 		if done {
-			v.members = p.close(start)
-			return v, nil
+			return compound(Object, p.close(start)), nil
 		}
 	}
 }
@@ -319,7 +324,7 @@ func (p *parser) number() (Value, error) {
 	if p.pos = end; !ok {
 		return Value{}, p.fail("bad number")
 	}
-	return Value{kind: Number, text: p.text[start:end]}, nil
+	return scalar(Number, p.text[start:end]), nil
 }
 
 // string reads a string; the result shares the text's memory unless it holds an escape.
@@ -340,21 +345,23 @@ func (p *parser) string() (string, error) {
 		p.pos++
 		return s, nil
 	case '\\':
-		return p.escaped(start)
+		return p.escaped(start, ascii)
 	default:
 		return "", p.fail("control character in a string")
 	}
 }
 
-func (p *parser) escaped(start int) (string, error) {
-	b := make([]byte, 0, p.pos-start+64)
-	b = append(b, p.text[start:p.pos]...)
+// escaped reads on where a string that is ASCII or not up to there has its first escape.
+func (p *parser) escaped(start int, ascii bool) (string, error) {
+	p.enter()
+	b := append(p.room.text[:0], p.text[start:p.pos]...)
+	defer func() { p.room.text = b }()
 	for p.pos < len(p.text) {
 		c := p.text[p.pos]
 		switch {
 		case c == '"':
 			p.pos++
-			if !utf8.Valid(b) {
+			if !ascii && !utf8.Valid(b) {
 				return "", p.notUnicode("invalid UTF-8")
 			}
 			return string(b), nil
@@ -366,9 +373,9 @@ func (p *parser) escaped(start int) (string, error) {
 		case c < ' ':
 			return "", p.fail("control character in a string")
 		default:
-			end, _ := jsonscan.PlainRun(p.text, p.pos)
+			end, plain := jsonscan.PlainRun(p.text, p.pos)
 			b = append(b, p.text[p.pos:end]...)
-			p.pos = end
+			p.pos, ascii = end, ascii && plain
 		}
 	}
 	return "", p.fail("end of text")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"unsafe"
 
 	"github.com/gowebpki/jcs"
 
@@ -23,37 +24,40 @@ var ErrRange = errors.New("number out of range")
 // AppendJSON appends the value in compact form: members in recorded order, number literals as recorded, strings escaped as in the
 // canonical form. An absent value appends null.
 func (v Value) AppendJSON(dst []byte) []byte {
-	switch v.kind {
+	switch v.Kind() {
 	case Absent:
 		return append(dst, "null"...)
 	case String:
-		return AppendString(dst, v.text)
+		return AppendString(dst, v.Text())
 	case Array:
 		dst = append(dst, '[')
-		for i := range v.members {
+		for i, m := range v.Members() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = v.members[i].Value.AppendJSON(dst)
+			dst = m.Value.AppendJSON(dst)
 		}
 		return append(dst, ']')
 	case Object:
 		dst = append(dst, '{')
-		for i := range v.members {
+		for i, m := range v.Members() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(AppendString(dst, v.members[i].Name), ':')
-			dst = v.members[i].Value.AppendJSON(dst)
+			dst = append(AppendString(dst, m.Name), ':')
+			dst = m.Value.AppendJSON(dst)
 		}
 		return append(dst, '}')
 	default:
-		return append(dst, v.text...)
+		return append(dst, v.Text()...)
 	}
 }
 
 // JSON returns the value in compact form as a string.
 func (v Value) JSON() string { return string(v.AppendJSON(nil)) }
+
+// String is JSON, for messages that show a value.
+func (v Value) String() string { return v.JSON() }
 
 // MarshalJSON implements json.Marshaler.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
@@ -67,28 +71,28 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 
 // AppendCanonical appends the canonical form (jcs+int). It fails with ErrRange when a number has no double.
 func (v Value) AppendCanonical(dst []byte) ([]byte, error) {
-	switch v.kind {
+	switch v.Kind() {
 	case Number:
-		n := canonicalNumber(v.text)
+		n := canonicalNumber(v.Text())
 		if n == "" {
 			return dst, ErrRange
 		}
 		return append(dst, n...), nil
 	case Array:
 		dst = append(dst, '[')
-		for i := range v.members {
+		for i, m := range v.Members() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			var err error
-			if dst, err = v.members[i].Value.AppendCanonical(dst); err != nil {
+			if dst, err = m.Value.AppendCanonical(dst); err != nil {
 				return dst, err
 			}
 		}
 		return append(dst, ']'), nil
 	case Object:
 		dst = append(dst, '{')
-		for i, m := range sortedMembers(v.members) {
+		for i, m := range sortedMembers(v.Members()) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -126,7 +130,9 @@ func (v Value) Digest() string {
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // RawDigest is the digest of a text that is not a JSON value: "sha256-raw:" and the hex SHA-256 of its bytes.
-func RawDigest(text string) string { return digest("sha256-raw:", []byte(text)) }
+func RawDigest(text string) string {
+	return digest("sha256-raw:", unsafe.Slice(unsafe.StringData(text), len(text)))
+}
 
 func digest(prefix string, b []byte) string {
 	sum := sha256.Sum256(b)

@@ -4,10 +4,12 @@
 package genai
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -20,31 +22,66 @@ import (
 // (truncate_all), or an instrumentation one of its keys. None of them leaves a mark. What is cut shows by its length: several texts of exactly the greatest one, or JSON that ends in
 // the middle there. The zero value is ready. Add everything, then mark.
 type Limits struct {
-	programs map[pcommon.Map]string
-	texts    map[lane][]string
-	found    map[lane][]limit
+	programs map[pcommon.Map]*program
+	named    map[string]*program
+	settled  bool
+	some     bool // there is a limit
 }
 
-// lane is what one limit may hold for: all of a program, or one key of a scope.
-type lane struct{ program, scope, key string }
-
-// limit is a number of bytes, of characters, or of units of UTF-16, as the languages of SDKs count.
-type limit struct {
-	n     int
-	count func(string) int
+// program holds the texts of one program, of all its keys and of each, and the limits that they show.
+type program struct {
+	lane
+	keys map[laneKey]*lane
 }
 
-var counts = []func(string) int{
-	func(s string) int { return len(s) },
-	utf8.RuneCountInString,
-	func(s string) (n int) {
-		for _, r := range s {
-			if n++; r > 0xFFFF {
-				n++
-			}
+// laneKey names one key of a scope, without the numbers in it.
+type laneKey struct{ scope, stem string }
+
+// lane holds texts for which one limit may hold.
+type lane struct {
+	texts  []string
+	limits []limit
+}
+
+// limit is a length in one way of counting.
+type limit struct{ n, way int }
+
+// lengths are those of one text in the ways in which the languages of SDKs count: bytes, characters, units of UTF-16.
+type lengths [ways]int
+
+const ways = 3
+
+// lengthsOf counts a text. In most texts every character is one byte.
+func lengthsOf(text string) lengths {
+	if isASCII(text) {
+		return lengths{len(text), len(text), len(text)}
+	}
+	characters, units := 0, 0
+	for _, r := range text {
+		characters++
+		units++
+		if r > 0xFFFF {
+			units++
 		}
-		return n
-	},
+	}
+	return lengths{len(text), characters, units}
+}
+
+// isASCII looks at 16 bytes at a time.
+func isASCII(text string) bool {
+	const highs = 0x8080808080808080
+	rest := unsafe.Slice(unsafe.StringData(text), len(text))
+	for ; len(rest) >= 16; rest = rest[16:] {
+		if (binary.NativeEndian.Uint64(rest)|binary.NativeEndian.Uint64(rest[8:]))&highs != 0 {
+			return false
+		}
+	}
+	for _, b := range rest {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 const (
@@ -55,27 +92,32 @@ const (
 
 // Add takes the texts of an item.
 func (l *Limits) Add(s *dialect.Source) {
-	if l.texts == nil {
-		l.texts, l.programs = map[lane][]string{}, map[pcommon.Map]string{}
-	}
-	of := lane{program: l.programOf(s.Resource)}
+	p := l.programOf(s.Resource)
 	eachText(s.Span, func(key string, v pcommon.Value) {
 		text := v.Str()
 		if len(text) < minLimit {
 			return
 		}
-		l.texts[of] = append(l.texts[of], text)
+		p.texts = append(p.texts, text)
 		if len(text) >= minKeyLimit {
-			one := lane{of.program, s.ScopeName, stemOf(key)}
-			l.texts[one] = append(l.texts[one], text)
+			of := laneKey{s.ScopeName, stemOf(key)}
+			one := p.keys[of]
+			if one == nil {
+				one = &lane{}
+				p.keys[of] = one
+			}
+			one.texts = append(one.texts, text)
 		}
 	})
 }
 
 // programOf tells programs apart: each has settings of its own.
-func (l *Limits) programOf(resource pcommon.Map) string {
-	if known, there := l.programs[resource]; there {
+func (l *Limits) programOf(resource pcommon.Map) *program {
+	if known := l.programs[resource]; known != nil {
 		return known
+	}
+	if l.programs == nil {
+		l.programs, l.named = map[pcommon.Map]*program{}, map[string]*program{}
 	}
 	var b strings.Builder
 	for _, key := range []string{"service.name", "service.instance.id", "telemetry.sdk.language", "host.name", "process.pid"} {
@@ -84,8 +126,13 @@ func (l *Limits) programOf(resource pcommon.Map) string {
 		}
 		b.WriteByte(0)
 	}
-	l.programs[resource] = b.String()
-	return l.programs[resource]
+	p := l.named[b.String()]
+	if p == nil {
+		p = &program{keys: map[laneKey]*lane{}}
+		l.named[b.String()] = p
+	}
+	l.programs[resource] = p
+	return p
 }
 
 // stemOf is a key without the numbers in it: the members of lists have keys of their own.
@@ -135,59 +182,65 @@ func eachTextIn(key string, v pcommon.Value, depth int, f func(string, pcommon.V
 
 // find settles what was added, and reports whether there is a limit.
 func (l *Limits) find() bool {
-	if l.found == nil {
-		l.found = map[lane][]limit{}
-		for of, texts := range l.texts {
-			limits := limitsOf(texts, of.key != "")
-			if of.key != "" {
-				limits = slices.DeleteFunc(limits, func(at limit) bool {
-					return standWhole(atLength(texts, at.n, at.count), l.texts[lane{program: of.program}])
-				})
-			}
-			if len(limits) > 0 {
-				l.found[of] = limits
-			}
+	if !l.settled {
+		l.settled = true
+		for _, p := range l.named {
+			l.some = p.settle() || l.some
 		}
-		l.spread()
-		l.texts = nil
 	}
-	return len(l.found) > 0
+	return l.some
+}
+
+// settle finds the limits of a program, and reports whether there is one.
+func (p *program) settle() (some bool) {
+	var room longest
+	p.limits = room.limits(p.texts, false)
+	some = len(p.limits) > 0
+	for _, one := range p.keys {
+		one.limits = slices.DeleteFunc(room.limits(one.texts, true), func(at limit) bool { return standWhole(atLength(one.texts, at), p.texts) })
+		some = some || len(one.limits) > 0
+	}
+	if some {
+		p.spread()
+	}
+	p.texts = nil
+	for _, one := range p.keys {
+		one.texts = nil
+	}
+	return some
 }
 
 // spread holds the limit of one key for the other keys of its scope whose longest text has exactly that length, counted in one way: an instrumentation that cuts has one length for all that it
 // cuts so (OpenLIT's outputs of workflows and of tools), and of a key with one long text nothing else shows it.
-func (l *Limits) spread() {
-	type length struct{ n, way int } // way is that of counting, in counts
-	longest := func(of lane, way int) (at length) {
-		at.way = way
-		for _, text := range l.texts[of] {
-			at.n = max(at.n, counts[way](text))
+func (p *program) spread() {
+	greatest := map[*lane]lengths{}
+	cuts := map[string]map[limit]bool{} // by scope
+	for of, one := range p.keys {
+		var most lengths
+		for _, text := range one.texts {
+			for way, n := range lengthsOf(text) {
+				most[way] = max(most[way], n)
+			}
 		}
-		return at
-	}
-	cuts := map[lane]map[length]bool{} // by program and scope
-	for of, limits := range l.found {
-		scope := lane{program: of.program, scope: of.scope}
-		for way := range counts {
-			at := longest(of, way)
-			if of.key == "" || !chosen(at.n) || !slices.ContainsFunc(limits, func(l limit) bool { return l.n == at.n }) {
+		greatest[one] = most
+		for way, n := range most {
+			if !chosen(n) || !slices.ContainsFunc(one.limits, func(l limit) bool { return l.n == n }) {
 				continue
 			}
-			if cuts[scope] == nil {
-				cuts[scope] = map[length]bool{}
+			if cuts[of.scope] == nil {
+				cuts[of.scope] = map[limit]bool{}
 			}
-			cuts[scope][at] = true
+			cuts[of.scope][limit{n, way}] = true
 		}
 	}
-	for of, texts := range l.texts {
-		there := cuts[lane{program: of.program, scope: of.scope}]
-		for way, count := range counts {
-			if of.key == "" || len(there) == 0 || len(l.found[of]) > 0 {
-				break
+	for of, one := range p.keys {
+		for way, n := range greatest[one] {
+			at := limit{n, way}
+			if len(one.limits) > 0 || !cuts[of.scope][at] {
+				continue
 			}
-			at := longest(of, way)
-			if cut := atLength(texts, at.n, count); there[at] && !slices.ContainsFunc(cut, endsWell) && !standWhole(cut, l.texts[lane{program: of.program}]) {
-				l.found[of] = []limit{{at.n, count}}
+			if cut := atLength(one.texts, at); !slices.ContainsFunc(cut, endsWell) && !standWhole(cut, p.texts) {
+				one.limits = []limit{at}
 			}
 		}
 	}
@@ -198,37 +251,70 @@ func endsWell(text string) bool {
 	return !decode.EndsInside(text) && (decode.LooksJSON(text) || !endsInSentence(text))
 }
 
-// limitsOf are the lengths at which texts were cut, one for each way of counting by which that shows.
-func limitsOf(texts []string, oneKey bool) (limits []limit) {
-	longest := slices.MaxFunc(texts, func(a, b string) int { return len(a) - len(b) })
-	least := min(counts[1](longest), counts[2](longest))
-	var long []string // which may be the longest, however one counts
-	for _, text := range texts {
-		if len(text) >= least && !slices.Contains(long[max(0, len(long)-maxWitness):], text) {
-			long = append(long, text)
-		}
+// longest holds the texts of a lane that may be its longest, however one counts. It serves one lane after the other.
+type longest struct {
+	texts   []string
+	lengths []lengths
+	at      [ways][]string // those of the greatest length
+}
+
+// limits are the lengths at which texts were cut, one for each way of counting by which that shows.
+func (l *longest) limits(texts []string, oneKey bool) (limits []limit) {
+	if oneKey && len(texts) < 2 {
+		return nil
 	}
-	slices.Sort(long) // which of them are looked at does not depend on the order in which they came
-	for _, count := range counts {
-		n := 0
-		for _, text := range long {
-			n = max(n, count(text))
+	most := l.take(texts)
+	for way, n := range most {
+		l.at[way] = l.at[way][:0]
+		if n < minLimit || slices.ContainsFunc(limits, func(l limit) bool { return l.n == n }) {
+			continue
 		}
-		if n >= minLimit && !slices.ContainsFunc(limits, func(l limit) bool { return l.n == n }) && showsLimit(n, atLength(long, n, count), oneKey) {
-			limits = append(limits, limit{n, count})
+		for i, text := range l.texts {
+			if len(l.at[way]) < maxWitness && l.lengths[i][way] == n {
+				l.at[way] = append(l.at[way], text)
+			}
+		}
+		if way > 0 && n == most[way-1] && slices.Equal(l.at[way], l.at[way-1]) {
+			continue // counted so, the same texts have the same length
+		}
+		if showsLimit(n, l.at[way], oneKey) {
+			limits = append(limits, limit{n, way})
 		}
 	}
 	return limits
 }
 
-// atLength are different texts of a length.
-func atLength(texts []string, n int, count func(string) int) (at []string) {
+// take takes the texts of a lane, and returns the greatest lengths.
+func (l *longest) take(texts []string) (most lengths) {
+	l.texts, l.lengths = l.texts[:0], l.lengths[:0]
+	if len(texts) == 0 {
+		return most
+	}
+	least := lengthsOf(slices.MaxFunc(texts, func(a, b string) int { return len(a) - len(b) }))[1]
 	for _, text := range texts {
-		if len(at) < maxWitness && count(text) == n && !slices.Contains(at, text) {
-			at = append(at, text)
+		if len(text) >= least && !slices.Contains(l.texts[max(0, len(l.texts)-maxWitness):], text) {
+			l.texts = append(l.texts, text)
 		}
 	}
-	return at
+	slices.Sort(l.texts) // which of them are looked at does not depend on the order in which they came
+	for _, text := range l.texts {
+		of := lengthsOf(text)
+		l.lengths = append(l.lengths, of)
+		for way, n := range of {
+			most[way] = max(most[way], n)
+		}
+	}
+	return most
+}
+
+// atLength are different texts of a length.
+func atLength(texts []string, at limit) (found []string) {
+	for _, text := range texts {
+		if len(found) < maxWitness && len(text) >= at.n && lengthsOf(text)[at.way] == at.n && !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+	}
+	return found
 }
 
 // showsLimit reports that different texts of the greatest length of all were cut there. One text is always the longest, so it takes two; or one, if it is JSON that ends in the
@@ -307,17 +393,13 @@ func (l *Limits) Mark(s *dialect.Source) {
 	if !l.find() {
 		return
 	}
-	program := l.programOf(s.Resource)
-	whole := l.found[lane{program: program}]
+	p := l.programOf(s.Resource)
 	wasCut := func(key, text string) bool {
-		limits := whole
-		if len(text) >= minKeyLimit {
-			limits = append(slices.Clip(limits), l.found[lane{program, s.ScopeName, stemOf(key)}]...)
+		if cutAt(p.limits, text) {
+			return true
 		}
-		return slices.ContainsFunc(limits, func(at limit) bool {
-			n := at.count(text)
-			return n == at.n || n < at.n && n >= at.n-partRune && decode.EndsInside(text)
-		})
+		one := p.keys[laneKey{s.ScopeName, stemOf(key)}]
+		return one != nil && len(text) >= minKeyLimit && cutAt(one.limits, text)
 	}
 	s.Limited = true
 	some := false
@@ -333,6 +415,17 @@ func (l *Limits) Mark(s *dialect.Source) {
 		}
 	})
 	s.Span = span
+}
+
+// cutAt reports a text that ends at one of the limits.
+func cutAt(limits []limit, text string) bool {
+	return slices.ContainsFunc(limits, func(at limit) bool {
+		if len(text) < at.n-partRune { // no way of counting gives more than the bytes
+			return false
+		}
+		n := lengthsOf(text)[at.way]
+		return n == at.n || n < at.n && n >= at.n-partRune && decode.EndsInside(text)
+	})
 }
 
 // partRune is how many bytes a limit in bytes leaves out more where it would cut a character.

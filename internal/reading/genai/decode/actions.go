@@ -122,9 +122,9 @@ func cutCalls(text string) (words []Part, list string, ok bool) {
 
 // callsIn are the calls among parts.
 func callsIn(parts []Part) (calls []Part) {
-	for _, p := range parts {
-		if p.Type == tape.PartToolCall {
-			calls = append(calls, p)
+	for i := range parts {
+		if parts[i].Type == tape.PartToolCall {
+			calls = append(calls, parts[i])
 		}
 	}
 	return calls

@@ -123,8 +123,13 @@ func UsableID(id string) string {
 
 // HasCallParts reports whether one of the parts is a tool call.
 func HasCallParts(parts []Part) bool {
-	for _, p := range parts {
-		if p.Type == tape.PartToolCall {
+	return anyPart(parts, func(p *Part) bool { return p.Type == tape.PartToolCall })
+}
+
+// anyPart reports that something holds for one of the parts. Parts are large: they are looked at where they stand.
+func anyPart(parts []Part, holds func(*Part) bool) bool {
+	for i := range parts {
+		if holds(&parts[i]) {
 			return true
 		}
 	}
@@ -135,21 +140,11 @@ func HasCallParts(parts []Part) bool {
 func HasCalls(m Message) bool { return HasCallParts(m.Parts) }
 
 func allResults(parts []Part) bool {
-	for _, p := range parts {
-		if p.Type != tape.PartToolResult {
-			return false
-		}
-	}
-	return true
+	return !anyPart(parts, func(p *Part) bool { return p.Type != tape.PartToolResult })
 }
 
 func hasResult(parts []Part) bool {
-	for _, p := range parts {
-		if p.Type == tape.PartToolResult {
-			return true
-		}
-	}
-	return false
+	return anyPart(parts, func(p *Part) bool { return p.Type == tape.PartToolResult })
 }
 
 // hasResultPart reports whether a tool message's body holds explicit result parts.
@@ -164,9 +159,10 @@ func hasResultPart(body exactjson.Value) bool {
 
 // DropEmptyArgs takes the empty arguments of calls away, where an instrumentation writes them for those that it did not gather. It reports that there were some.
 func DropEmptyArgs(messages []Message) (dropped bool) {
-	for _, m := range messages {
-		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
+	for m := range messages {
+		parts := messages[m].Parts
+		for i := range parts {
+			if p := &parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
 				p.Args, p.ArgsText, dropped = exactjson.Value{}, "", true
 			}
 		}

@@ -32,7 +32,7 @@ func ParseStructure(text string) (exactjson.Value, bool) {
 		if !LooksJSON(text) {
 			return exactjson.Value{}, false
 		}
-		v, err := exactjson.Parse(text)
+		v, err := Parse(text)
 		if err != nil {
 			return exactjson.Value{}, false
 		}
@@ -69,7 +69,7 @@ func Args(v exactjson.Value) Content {
 	}
 	text := v.Str()
 	c := Content{Value: v, Text: text, Label: LabelOf(text)}
-	if parsed, err := exactjson.Parse(strings.TrimSpace(text)); err == nil {
+	if parsed, err := Parse(strings.TrimSpace(text)); err == nil {
 		c.Value = parsed
 		if masksIn(parsed) != "" {
 			c.Label, c.Masked = tape.Lossy, true
@@ -107,7 +107,7 @@ func Result(v exactjson.Value, encoded bool) Content {
 	}
 	c := Content{Value: v, Label: LabelOf(v.Str())}
 	if encoded && c.Label == "" {
-		if parsed, err := exactjson.Parse(strings.TrimSpace(v.Str())); err == nil {
+		if parsed, err := Parse(strings.TrimSpace(v.Str())); err == nil {
 			c.Value, c.Text = parsed, v.Str()
 		}
 	}
@@ -144,8 +144,7 @@ func LabelOf(text string) tape.Label {
 	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, scrubbed) && scrubbedForm.FindString(text) == text {
 		return tape.Masked
 	}
-	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.' || text[n-1] == '>' || text[n-1] == ')' || strings.HasSuffix(text, "…")) {
-		tail := text[max(0, n-80):]
+	if tail := text[max(0, len(text)-80):]; len(text) > 20 && mayEndInMarker(tail) {
 		for _, marker := range cutMarkers {
 			if marker.MatchString(tail) {
 				return tape.Truncated
@@ -156,6 +155,15 @@ func LabelOf(text string) tape.Label {
 		}
 	}
 	return ""
+}
+
+// mayEndInMarker tells most ends of texts from those that a producer leaves where it cut a value, without a search for each.
+func mayEndInMarker(tail string) bool {
+	switch tail[len(tail)-1] {
+	case ']', '>', ')':
+		return strings.Contains(tail, "runcated") || strings.Contains(tail, "[TRUNCATED")
+	}
+	return strings.HasSuffix(tail, "...") || strings.HasSuffix(tail, "…")
 }
 
 // cutEnd is how programs mark a value that they cut.
@@ -251,7 +259,7 @@ const emptyInGo = "INVALID"
 func ReadEmpty(messages []Message) {
 	for i := range messages {
 		m := &messages[i]
-		if !slices.ContainsFunc(m.Parts, func(p Part) bool { return HoldsEmpty(p.Args) || HoldsEmpty(p.Result) }) {
+		if !anyPart(m.Parts, func(p *Part) bool { return HoldsEmpty(p.Args) || HoldsEmpty(p.Result) }) {
 			continue
 		}
 		m.Parts = slices.Clone(m.Parts)

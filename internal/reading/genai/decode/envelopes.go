@@ -299,7 +299,7 @@ var resultClass = regexp.MustCompile(`^"?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Response|
 
 // describedContent opens the repr of such an object, also one that was written once more as JSON, whose content is a list of blocks that say what they are.
 func describedContent(text string) (content exactjson.Value, failed, ok bool) {
-	if !resultClass.MatchString(text) {
+	if !beginsConstruction(strings.TrimPrefix(text, `"`)) || !resultClass.MatchString(text) {
 		return exactjson.Value{}, false, false
 	}
 	if text[0] == '"' {

@@ -21,14 +21,19 @@ const maxGlued = 64
 // other too, and so do the ids, or one of them is left (LangSmith's wrapper of that SDK): then the request tells the others if it was recorded late enough to hold the answer to itself.
 // It leaves alone what has no such arguments, and names that are neither one name several times nor names of offered tools.
 func Unglue(messages, request []Message, tools []tape.Tool) []Message {
-	for i, m := range messages {
+	for i := range messages {
+		m := &messages[i]
+		if !HasCallParts(m.Parts) {
+			continue
+		}
 		var parts []Part
-		for k, p := range m.Parts {
+		for k := range m.Parts {
+			p := &m.Parts[k]
 			calls := unglued(p, tools)
 			idsFrom(request, calls, p.ID)
 			if calls == nil {
 				if parts != nil {
-					parts = append(parts, p)
+					parts = append(parts, *p)
 				}
 				continue
 			}
@@ -45,7 +50,7 @@ func Unglue(messages, request []Message, tools []tape.Tool) []Message {
 	return messages
 }
 
-func unglued(p Part, tools []tape.Tool) []Part {
+func unglued(p *Part, tools []tape.Tool) []Part {
 	if p.Type != tape.PartToolCall || p.Args.Kind() != exactjson.String || !strings.Contains(p.Args.Str(), "}{") && !strings.Contains(p.Args.Str(), "} {") {
 		return nil
 	}
@@ -83,9 +88,9 @@ func idsFrom(request []Message, calls []Part, left string) {
 	}
 	for _, m := range request {
 		var asked []Part
-		for _, p := range m.Parts {
-			if p.Type == tape.PartToolCall {
-				asked = append(asked, p)
+		for i := range m.Parts {
+			if m.Parts[i].Type == tape.PartToolCall {
+				asked = append(asked, m.Parts[i])
 			}
 		}
 		same := slices.EqualFunc(asked, calls, func(a, b Part) bool {
@@ -98,7 +103,7 @@ func idsFrom(request []Message, calls []Part, left string) {
 			}
 			return a.Name == b.Name && x.Equal(y)
 		})
-		if same && slices.ContainsFunc(asked, func(p Part) bool { return p.ID == left }) {
+		if same && anyPart(asked, func(p *Part) bool { return p.ID == left }) {
 			for i := range calls {
 				calls[i].ID = asked[i].ID
 			}

@@ -19,6 +19,9 @@ var turnLabel = regexp.MustCompile(`(?m)^(System|User|Human|Assistant|AI|Tool|Fu
 // such a text for a conversation where it begins with a label, has instructions or a question first, a turn of somebody else behind, and an empty line before
 // each label but the first, or no empty line at all; where the labels are in lower case, instructions that are a sentence stand before what no empty line divides. ok is false for any other text: a user may well write a label.
 func LabelledTurns(text string) (messages []Message, ok bool) {
+	if !strings.Contains(text[:min(len(text), maxLabel+1)], ":") {
+		return nil, false
+	}
 	labels := turnLabel.FindAllStringSubmatchIndex(text, maxTurns+1)
 	if len(labels) < 2 || len(labels) > maxTurns || labels[0][0] != 0 {
 		return nil, false
@@ -49,5 +52,7 @@ func LabelledTurns(text string) (messages []Message, ok bool) {
 	return messages, len(messages) > 1 && (first == tape.RoleSystem || first == tape.RoleUser) && messages[1].Role != first
 }
 
-// maxTurns is more than such a text has.
-const maxTurns = 512
+const (
+	maxTurns = 512 // more than such a text has
+	maxLabel = len("Assistant")
+)

@@ -212,8 +212,8 @@ func (l *messageReader) openCall(name string) bool {
 			continue
 		}
 		calls, named := 0, name == ""
-		for _, p := range m.Parts {
-			if p.Type == tape.PartToolCall {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolCall {
 				calls++
 				named = named || p.Name == name
 			}

@@ -71,7 +71,9 @@ func ModelName(name string) string {
 var dated = regexp.MustCompile(`-(?:\d{4}-\d{2}-\d{2}|\d{8})$`)
 
 // IsDated reports the name of a model with its date, as a provider's answer names it when it was asked for by a name without one.
-func IsDated(name string) bool { return dated.MatchString(name) }
+func IsDated(name string) bool {
+	return name != "" && name[len(name)-1] >= '0' && name[len(name)-1] <= '9' && dated.MatchString(name)
+}
 
 // chatClasses are LangChain's classes of chat models. Handlers that find no name in the parameters write the class instead.
 var chatClasses = map[string]bool{

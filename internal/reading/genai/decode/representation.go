@@ -18,13 +18,65 @@ import (
 
 var (
 	messageRepr = regexp.MustCompile(`^\s*\[?(?:[a-z_]\w*\.)*(?:[A-Z]\w*)?Message\(`)
-	className   = regexp.MustCompile(`^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\(`)
-	fieldName   = regexp.MustCompile(`^([A-Za-z_]\w*)=`)
 	enumMember  = regexp.MustCompile(`^<[\w.]+: ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)>`)
 )
 
 // IsMessageRepresentation reports a text that begins like the construction of a message, or of a list of them.
-func IsMessageRepresentation(text string) bool { return messageRepr.MatchString(text) }
+func IsMessageRepresentation(text string) bool {
+	begin := strings.TrimPrefix(strings.TrimLeft(text, "\t\n\f\r "), "[")
+	return beginsConstruction(begin) && messageRepr.MatchString(text)
+}
+
+// beginsConstruction reports a text that begins with names, divided by dots, and a bracket: what most texts do not begin with.
+func beginsConstruction(text string) bool {
+	for {
+		end := wordEnd(text)
+		switch {
+		case end == 0 || end == len(text):
+			return false
+		case text[end] == '(':
+			return true
+		case text[end] != '.':
+			return false
+		}
+		text = text[end+1:]
+	}
+}
+
+// classOf is the name of the class that is constructed where a text begins, with the bracket behind it; "" for none.
+func classOf(text string) string {
+	for at := 0; ; {
+		end := at + wordEnd(text[at:])
+		switch {
+		case end == at || end == len(text) || text[at] <= '9':
+			return ""
+		case text[end] == '(':
+			return text[:end+1]
+		case text[end] != '.':
+			return ""
+		}
+		at = end + 1
+	}
+}
+
+// fieldOf is the name of the field that a text gives a value to where it begins: name=value.
+func fieldOf(text string) (name string, ok bool) {
+	end := wordEnd(text)
+	if end == 0 || end == len(text) || text[end] != '=' || text[0] <= '9' {
+		return "", false
+	}
+	return text[:end], true
+}
+
+// wordEnd is where the letters, digits and underscores end with which a text begins.
+func wordEnd(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c != '_' && (c < '0' || c > '9') && (c|' ' < 'a' || c|' ' > 'z') {
+			return i
+		}
+	}
+	return len(text)
+}
 
 // Representation reads the text as the representation of a Python object: constructor calls, members of enumerations, and literals. The
 // class of an object becomes its type where the fields hold none and a message part of that type is known. ok is false when the text
@@ -40,8 +92,8 @@ func Representation(text string) (v exactjson.Value, ok bool) {
 func IsObjectsInARow(text string) bool {
 	p := pyParser{text: text, objects: true}
 	for range 2 {
-		class := className.FindString(p.text[p.pos:])
-		if class == "" || !fieldName.MatchString(p.text[p.pos+len(class):]) {
+		class := classOf(p.text[p.pos:])
+		if _, named := fieldOf(p.text[p.pos+len(class):]); class == "" || !named {
 			return false
 		}
 		if p.pos == 0 {
@@ -87,16 +139,16 @@ func leadingFields(text string) (v exactjson.Value, lossy, whole bool) {
 	p := pyParser{text: text, objects: true}
 	var members []exactjson.Member
 	for p.pos < len(p.text) {
-		m := fieldName.FindStringSubmatch(p.text[p.pos:])
-		if m == nil || len(members) == maxFields || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == m[1] }) {
+		name, ok := fieldOf(p.text[p.pos:])
+		if !ok || len(members) == maxFields || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == name }) {
 			return exactjson.ObjectValue(members...), p.built, false
 		}
-		p.pos += len(m[0])
+		p.pos += len(name) + len("=")
 		value, good := p.value(0)
 		if !good {
 			return exactjson.ObjectValue(members...), p.built, false
 		}
-		members = append(members, exactjson.Member{Name: m[1], Value: value})
+		members = append(members, exactjson.Member{Name: name, Value: value})
 		p.space()
 	}
 	return exactjson.ObjectValue(members...), p.built, true
@@ -145,13 +197,13 @@ func IsDescribedMessage(text string) bool {
 // object reads a constructor call or the member of an enumeration.
 func (p *pyParser) object(depth int) (exactjson.Value, bool) {
 	rest := p.text[p.pos:]
-	if m := enumMember.FindStringSubmatch(rest); m != nil {
+	if strings.HasPrefix(rest, "<") && enumMember.MatchString(rest) {
 		p.pos += strings.Index(rest, ": ") + 2
 		v, ok := p.value(depth + 1)
 		p.pos++
 		return v, ok
 	}
-	class := className.FindString(rest)
+	class := classOf(rest)
 	if class == "" {
 		return exactjson.Value{}, false
 	}
@@ -165,10 +217,9 @@ func (p *pyParser) object(depth int) (exactjson.Value, bool) {
 			p.pos++
 			return constructed(class[strings.LastIndexByte(class, '.')+1:len(class)-1], members, positional), true
 		}
-		name := ""
-		if m := fieldName.FindStringSubmatch(p.text[p.pos:]); m != nil {
-			name = m[1]
-			p.pos += len(m[0])
+		name, named := fieldOf(p.text[p.pos:])
+		if named {
+			p.pos += len(name) + len("=")
 		}
 		v, ok := p.value(depth + 1)
 		if !ok || !p.separator(')') {
@@ -243,8 +294,9 @@ var callRepr = regexp.MustCompile(`^(?:[a-z_]\w*\.)*[A-Z]\w*(?:ToolCall|Function
 
 // representedCalls opens the texts of an answer that represent calls, in place. A text with anything beside the call stays.
 func representedCalls(parts []Part) (opened bool) {
-	for i, p := range parts {
-		if p.Type != tape.PartText || !callRepr.MatchString(p.Text) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Type != tape.PartText || !beginsConstruction(p.Text) || !callRepr.MatchString(p.Text) {
 			continue
 		}
 		v, ok := Representation(p.Text)
@@ -292,7 +344,9 @@ var blockRepr = regexp.MustCompile(`^\w*ToolUseBlock\(`)
 // constructedParts reads the parts of a message whose texts are the representations of a provider's own blocks: a program sent the answer back as the
 // objects that it got, and the instrumentation wrote each with str() (Logfire for Anthropic). Only calls show that the texts are not what was said.
 func constructedParts(parts []Part) []Part {
-	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Type == tape.PartText && blockRepr.MatchString(p.Text) }) {
+	if !anyPart(parts, func(p *Part) bool {
+		return p.Type == tape.PartText && beginsConstruction(p.Text) && blockRepr.MatchString(p.Text)
+	}) {
 		return parts
 	}
 	var out []Part

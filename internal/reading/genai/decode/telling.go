@@ -6,6 +6,7 @@ package decode
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -16,28 +17,34 @@ import (
 var address = regexp.MustCompile(`^(?:(?s:<bound method [\w.<>]+ of .*>)|<class '[\w.]+'>|<[\w.]+(?: object)?(?: [\w.<>]+)? at 0x[0-9a-f]+>|\[<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\])$`)
 
 // IsAddress reports a text that stands for an object of the program and says nothing of what is in it.
-func IsAddress(v exactjson.Value) bool { return address.MatchString(v.Str()) }
+func IsAddress(v exactjson.Value) bool { return isAddress(v.Str()) }
+
+func isAddress(text string) bool {
+	return (strings.HasPrefix(text, "<") || strings.HasPrefix(text, "[<")) && address.MatchString(text)
+}
 
 // objectTag is what String() makes of an object in JavaScript, which tells nothing but its class, or what stands for a call or its result and tells nothing
 // but its tool (Mastra's exporter for Laminar).
 var objectTag = regexp.MustCompile(`^\[(?:object [A-Z]\w*|tool(?:-result)?: [\w.-]+)\]$`)
 
 // IsObjectTag reports a text that a JavaScript runtime or an exporter wrote in place of an object.
-func IsObjectTag(text string) bool { return objectTag.MatchString(text) }
+func IsObjectTag(text string) bool {
+	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") && objectTag.MatchString(text)
+}
 
 // Telling drops answers that say nothing of what was answered: each part is null, or the address of an object. A message without parts stays: such an
 // answer was empty.
 func Telling(messages []Message) []Message {
-	mute := func(p Part) bool {
+	tells := func(p *Part) bool {
 		switch p.Type {
 		case tape.PartData:
-			return p.Value.Kind() == exactjson.Null
+			return p.Value.Kind() != exactjson.Null
 		case tape.PartText:
-			return address.MatchString(p.Text)
+			return !isAddress(p.Text)
 		}
-		return false
+		return true
 	}
 	return slices.DeleteFunc(messages, func(m Message) bool {
-		return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p Part) bool { return !mute(p) })
+		return len(m.Parts) > 0 && !anyPart(m.Parts, tells)
 	})
 }

@@ -30,8 +30,8 @@ func OneTurn(messages []Message) []Message {
 func repeats(whole Message, chunks []Message) bool {
 	said := func(messages ...Message) (text string, calls []string) {
 		for _, m := range messages {
-			for _, p := range m.Parts {
-				switch p.Type {
+			for i := range m.Parts {
+				switch p := &m.Parts[i]; p.Type {
 				case tape.PartText:
 					text += p.Text
 				case tape.PartToolCall:

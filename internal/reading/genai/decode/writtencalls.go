@@ -15,12 +15,14 @@ import (
 // JSON. A model that writes its calls itself writes the arguments as an object; only an API has them as a text within. An answer with such a call is one turn.
 func OpenWrittenCalls(messages []Message) []Message {
 	opened := false
-	for i, m := range messages {
+	for i := range messages {
+		m := &messages[i]
 		if m.Role != tape.RoleAssistant {
 			continue
 		}
 		var parts []Part
-		for k, p := range m.Parts {
+		for k := range m.Parts {
+			p := &m.Parts[k]
 			these, ok := listedCalls(p)
 			if call, is := writtenCall(p); is {
 				these, ok = []Part{call}, true
@@ -31,7 +33,7 @@ func OpenWrittenCalls(messages []Message) []Message {
 			case ok:
 				parts = append(parts, these...)
 			case parts != nil:
-				parts = append(parts, p)
+				parts = append(parts, *p)
 			}
 		}
 		if parts != nil {
@@ -55,9 +57,12 @@ const callsTitle = "Tool calls: ["
 //	I look.
 //
 //	Tool calls: [{'name': 'f', 'args': {'x': 1}, 'id': 'call_1', 'type': 'tool_call'}]
-func listedCalls(p Part) ([]Part, bool) {
+func listedCalls(p *Part) ([]Part, bool) {
+	if p.Type != tape.PartText || p.Label != "" || !strings.Contains(p.Text, callsTitle) {
+		return nil, false
+	}
 	at := strings.LastIndex(p.Text, callsTitle)
-	if p.Type != tape.PartText || p.Label != "" || at < 0 || strings.TrimSpace(p.Text[:at]) != "" && !strings.HasSuffix(p.Text[:at], "\n") {
+	if strings.TrimSpace(p.Text[:at]) != "" && !strings.HasSuffix(p.Text[:at], "\n") {
 		return nil, false
 	}
 	text := p.Text[at+len(callsTitle)-1:]
@@ -84,7 +89,7 @@ func listedCalls(p Part) ([]Part, bool) {
 }
 
 // writtenCall reads the text of a call as an API has it.
-func writtenCall(p Part) (Part, bool) {
+func writtenCall(p *Part) (Part, bool) {
 	if p.Type != tape.PartText || p.Label != "" || !strings.HasPrefix(strings.TrimSpace(p.Text), "{") || !strings.Contains(p.Text, `"arguments"`) {
 		return Part{}, false
 	}
