@@ -31,17 +31,17 @@ type stateOfCall struct {
 
 var seed = maphash.MakeSeed()
 
-func (k *Call) sum() uint64 {
+func (t *Call) sum() uint64 {
 	s := stateOfCall{
-		obs: k.Obs, response: k.Response, by: k.By, agent: k.Agent, holds: k.Holds, via: k.Via, sent: len(k.Request), asked: len(k.Asked),
-		spans: len(k.Nodes), notes: len(k.Notes), others: len(k.Others), start: k.Start, end: k.End, relation: k.Relation,
-		recovered: k.Recovered, enriched: k.Enriched, unnamed: k.Unnamed, open: k.Maybe,
+		obs: t.Obs, response: t.Response, by: t.By, agent: t.Agent, holds: t.Holds, via: t.Via, sent: len(t.Request), asked: len(t.Asked),
+		spans: len(t.Nodes), notes: len(t.Notes), others: len(t.Others), start: t.Start, end: t.End, relation: t.Relation,
+		recovered: t.Recovered, enriched: t.Enriched, unnamed: t.Unnamed, open: t.Maybe,
 	}
-	if len(k.Request) > 0 {
-		s.request = &k.Request[0]
+	if len(t.Request) > 0 {
+		s.request = &t.Request[0]
 	}
 	sum := maphash.Comparable(seed, s)
-	for _, a := range k.Asked {
+	for _, a := range t.Asked {
 		if a.Shown != nil || a.Tool != nil {
 			sum = sum*31 + maphash.Comparable(seed, [2]any{a.Shown, a.Tool})
 		}
