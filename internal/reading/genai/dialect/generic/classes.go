@@ -182,12 +182,17 @@ func (k *keyClasses) add(key string) {
 	if !ok && callsKey(key) { // what a model asked for came out of it: acme.llm.tool_calls
 		stem, isOut, ok = key[:strings.LastIndexAny(strings.TrimRight(key[:len(key)-len("calls")], "._-:"), "._-:")+1]+"output", true, true
 	}
-	if !ok {
-		return
+	if ok {
+		k.addSlot(stem, isOut)
 	}
+}
+
+// addSlot takes the stem of a key that says what went in or what came out.
+func (k *keyClasses) addSlot(stem string, isOut bool) {
 	of, word := keyClass(stem)
 	slot := slotWord(stem[lastSegment(stem):])
-	k.asked = k.asked || !isOut && word == "user" && slices.Contains(spokenWords, slot)
+	spoken := slices.Contains(spokenWords, slot)
+	k.asked = k.asked || !isOut && word == "user" && spoken
 	switch {
 	case of == dialect.Tool && word != "function" || of == dialect.Agent && word == "agent" || of == dialect.Model:
 	default:
@@ -196,8 +201,8 @@ func (k *keyClasses) add(key string) {
 	k.differ = k.differ || k.class != dialect.Unclassified && of != k.class
 	k.class = of
 	k.in, k.out = k.in || !isOut, k.out || isOut
-	k.own = k.own || word == "llm" || word == "agent" && slices.Contains(spokenWords, slot)
-	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
+	k.own = k.own || word == "llm" || word == "agent" && spoken
+	k.said = k.said || slices.Contains(sureWords, word) || spoken || of == dialect.Agent && slot == "input"
 }
 
 // tell is the class that all of them tell, of a span of a name.

@@ -22,62 +22,29 @@ import (
 // functionWords are those for a function.
 var functionWords = []string{"fn", "func", "function"}
 
-// calledFunction reads a span, or its events, in which one namespace speaks of a function (acme.fn.qualname), of the arguments that it was called with, as an object or a
-// list (acme.fn.args, acme.trace.arg_values), and of what it returned (acme.fn.output), unless it failed. It is nil for any other span. Functions are steps of a program:
-// only a conversation that knows one as a tool makes it the call of one, and of functions alone there is no run.
+// calledFunction reads the function of a program that a span or its events record; nil: there is none. Functions are steps of a
+// program. A conversation that knows one as a tool makes it the call of a tool; functions alone make no run.
 func calledFunction(span ptrace.Span) *dialect.Called {
-	if called := typedFunction(span); called != nil {
-		return called
-	}
-	if called := WrittenAround(span); called != nil {
-		return called
-	}
-	if called := byPosition(span); called != nil {
-		return called
-	}
-	type parts struct {
-		named         bool
-		in, out       exactjson.Value
-		inKey, outKey string // of several the first in the order of the alphabet: attributes have none
-	}
-	all := map[string]*parts{}
-	add := func(key string, v pcommon.Value) {
-		end := strings.IndexAny(key, ".:")
-		if end <= 0 || len(key) > 80 || isForeign(key) {
-			return
-		}
-		w := words(key[end:])
-		if len(w) == 0 {
-			return
-		}
-		p := all[key[:end]]
-		if p == nil {
-			p = &parts{}
-			all[key[:end]] = p
-		}
-		last := w[len(w)-1]
-		p.named = p.named || slices.ContainsFunc(w, func(word string) bool { return slices.Contains(functionWords, word) })
-		switch {
-		case last == "args" || last == "arguments" || last == "kwargs" || last == "values" && len(w) > 1 && w[len(w)-2] == "arg":
-			if value, ok := decode.Structure(decode.JSONOf(v)); ok && value.Kind() >= exactjson.Array && (p.inKey == "" || key < p.inKey) {
-				p.in, p.inKey = value, key
-			}
-		case last == "output" || last == "result" || last == "return" || last == "returned":
-			if p.outKey == "" || key < p.outKey {
-				p.out, p.outKey = decode.JSONOf(v), key
-			}
+	for _, read := range []func(ptrace.Span) *dialect.Called{typedFunction, WrittenAround, byPosition, byNamespace} {
+		if called := read(span); called != nil {
+			return called
 		}
 	}
-	for key, v := range span.Attributes().All() {
-		add(key, v)
-	}
-	for _, e := range told(span) {
-		if e.attributes.Len() == 1 {
-			for _, v := range e.attributes.All() {
-				add(e.name, v)
-			}
-		}
-	}
+	return nil
+}
+
+// functionKeys are the keys of one namespace that may speak of a function. Of several keys for one value, the first in the order
+// of the alphabet counts: attributes have no order.
+type functionKeys struct {
+	named         bool
+	in, out       exactjson.Value
+	inKey, outKey string
+}
+
+// byNamespace reads a function of which one namespace tells the name (acme.fn.qualname), the arguments as an object or a list
+// (acme.fn.args, acme.trace.arg_values), and what it returned (acme.fn.output) unless it failed.
+func byNamespace(span ptrace.Span) *dialect.Called {
+	all := functionNamespaces(span)
 	for _, namespace := range slices.Sorted(maps.Keys(all)) {
 		p := all[namespace]
 		if !p.named || p.in.IsAbsent() || p.out.IsAbsent() && !ended(span) {
@@ -93,6 +60,53 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 		return &dialect.Called{Name: name, In: p.in, Out: p.out}
 	}
 	return nil
+}
+
+func functionNamespaces(span ptrace.Span) map[string]*functionKeys {
+	all := map[string]*functionKeys{}
+	add := func(key string, v pcommon.Value) {
+		end := strings.IndexAny(key, ".:")
+		if end <= 0 || len(key) > 80 || isForeign(key) {
+			return
+		}
+		w := words(key[end:])
+		if len(w) == 0 {
+			return
+		}
+		p := all[key[:end]]
+		if p == nil {
+			p = &functionKeys{}
+			all[key[:end]] = p
+		}
+		p.add(key, w, v)
+	}
+	for key, v := range span.Attributes().All() {
+		add(key, v)
+	}
+	for _, e := range told(span) {
+		if e.attributes.Len() == 1 {
+			for _, v := range e.attributes.All() {
+				add(e.name, v)
+			}
+		}
+	}
+	return all
+}
+
+// add takes a key, by its words behind the namespace.
+func (p *functionKeys) add(key string, w []string, v pcommon.Value) {
+	last := w[len(w)-1]
+	p.named = p.named || slices.ContainsFunc(w, func(word string) bool { return slices.Contains(functionWords, word) })
+	switch {
+	case last == "args" || last == "arguments" || last == "kwargs" || last == "values" && len(w) > 1 && w[len(w)-2] == "arg":
+		if value, ok := decode.Structure(decode.JSONOf(v)); ok && value.Kind() >= exactjson.Array && (p.inKey == "" || key < p.inKey) {
+			p.in, p.inKey = value, key
+		}
+	case last == "output" || last == "result" || last == "return" || last == "returned":
+		if p.outKey == "" || key < p.outKey {
+			p.out, p.outKey = decode.JSONOf(v), key
+		}
+	}
 }
 
 // typedFunction reads a span whose type is the word function and nothing else, and that names which one of the program it was, as programs do (span_type = Function beside

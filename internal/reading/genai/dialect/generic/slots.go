@@ -342,72 +342,87 @@ func messagesTold(list []telling) map[string]pcommon.Value {
 // bareContent are keys that say nothing but that a value stands there: the name of the event says which.
 var bareContent = []string{"content", "value", "body", "data", "text", "payload", "json"}
 
-// withTold adds to the attributes of a span what its events and log records say went in or came out. What the span says itself stays.
+// withTold adds to the attributes of a span what its events and log records say went in or came out. What the span says itself
+// stays.
 func withTold(s *dialect.Source) decode.Attributes {
-	own := s.Span.Attributes()
-	var all pcommon.Map
-	added := false
-	add := func(name, key string, v pcommon.Value) {
-		if slices.Contains(bareContent, key) {
-			key = name
-		}
-		if _, _, ok := slotOf(key); !ok && !systemKey(key) && !modelKey(key) && !toolNameKey(key) && !callsKey(key) {
-			return
-		}
-		if _, there := own.Get(key); there {
-			return
-		}
-		if !added {
-			all, added = pcommon.NewMap(), true
-			own.CopyTo(all)
-		}
-		if _, there := all.Get(key); !there {
-			v.CopyTo(all.PutEmpty(key))
-		}
-	}
-	for key, v := range own.All() {
-		spread(key, v, func(key string, v pcommon.Value) { add("", key, v) })
+	t := gathering{own: s.Span.Attributes()}
+	named := func(key string, v pcommon.Value) { t.add("", key, v) }
+	for key, v := range t.own.All() {
+		spread(key, v, named)
 	}
 	list := told(s.Span)
-	spoken := messagesTold(list)
-	for key, v := range spoken {
-		add("", key, v)
+	for key, v := range messagesTold(list) {
+		named(key, v)
 	}
 	for _, e := range list {
 		if slotName(e) != "" {
 			continue
 		}
 		for key, v := range e.attributes.All() {
-			add(e.name, key, v)
-			spreadTold(e, key, v, func(key string, v pcommon.Value) { add("", key, v) })
+			t.add(e.name, key, v)
+			spreadTold(e, key, v, named)
 		}
 	}
 	for _, l := range s.Logs {
-		if a := decode.Attributes(l.Attributes()); kindOf(l.Name(), a) == noRecord && !isForeign(l.Name()) && bodyRole(a).Class == dialect.Unclassified {
-			named := true
-			for key, v := range slotsOf(a) {
-				add(l.Name(), key, v)
-				named = false
-			}
-			own := fields(a)
-			if own.Text("event") == "" {
-				own = a // the body is a message, or a value, as it is
-			}
-			for key, v := range own.All() {
-				if slices.Contains(bareContent, key) || callsKey(key) {
-					add(l.Name(), key, v)
-					named = false // the body is what people read
-				}
-			}
-			if body, ok := l.Attributes().Get(dialect.LogBody); ok && named {
-				add(l.Name(), bareContent[0], body) // the name of the record says what its body is
-			}
+		t.addRecord(l)
+	}
+	if !t.added {
+		return decode.Attributes(t.own)
+	}
+	return decode.Attributes(t.all)
+}
+
+// gathering is the attributes of a span with what was added to them.
+type gathering struct {
+	own, all pcommon.Map
+	added    bool
+}
+
+// add takes an attribute of an event or a record. A bare key becomes the name of the event, which says what stands there.
+func (t *gathering) add(name, key string, v pcommon.Value) {
+	if slices.Contains(bareContent, key) {
+		key = name
+	}
+	if _, _, ok := slotOf(key); !ok && !systemKey(key) && !modelKey(key) && !toolNameKey(key) && !callsKey(key) {
+		return
+	}
+	if _, there := t.own.Get(key); there {
+		return
+	}
+	if !t.added {
+		t.all, t.added = pcommon.NewMap(), true
+		t.own.CopyTo(t.all)
+	}
+	if _, there := t.all.Get(key); !there {
+		v.CopyTo(t.all.PutEmpty(key))
+	}
+}
+
+// addRecord takes what a log record says that is no report of its own. The body of a record may be a message or a value as it is.
+// It counts where no attribute does: then it is more than what people read, and the name of the record says what it is.
+func (t *gathering) addRecord(l ptrace.Span) {
+	a := decode.Attributes(l.Attributes())
+	if kindOf(l.Name(), a) != noRecord || isForeign(l.Name()) || bodyRole(a).Class != dialect.Unclassified {
+		return
+	}
+	said := false
+	for key, v := range slotsOf(a) {
+		t.add(l.Name(), key, v)
+		said = true
+	}
+	own := fields(a)
+	if own.Text("event") == "" {
+		own = a
+	}
+	for key, v := range own.All() {
+		if slices.Contains(bareContent, key) || callsKey(key) {
+			t.add(l.Name(), key, v)
+			said = true
 		}
 	}
-	if !added {
-		return decode.Attributes(own)
+	if body, ok := l.Attributes().Get(dialect.LogBody); ok && !said {
+		t.add(l.Name(), bareContent[0], body)
 	}
-	return decode.Attributes(all)
 }
 
 // spread yields the members of an object in which a span holds all that it says: nothing in its key says what it is, and members of it do.

@@ -304,40 +304,22 @@ func weak(value string) bool {
 
 func readUnknown(s *dialect.Source, o *dialect.Draft) {
 	a := withTold(s)
+	in, out := contents(a)
 	if s.ScopeName == dialect.LogScope {
-		if in, out := contents(a); !readUnknownLogs(s, o) && o.Class == dialect.Model && len(in) > 0 && len(out) > 0 {
+		if !readUnknownLogs(s, o) && o.Class == dialect.Model && len(in) > 0 && len(out) > 0 {
 			readUnknownModel(a, in, out, o)
 		}
 		return
 	}
-	in, out := contents(a)
-	if o.Class == dialect.Model && (len(in) == 0 || len(out) == 0) {
-		if asked, answered, ok := exchange(s.Span); ok {
-			in, out = []content{asked}, []content{answered}
-		} else if asked, ok := askedInVain(s.Span); ok && len(in)+len(out) == 0 {
-			in = []content{asked}
-		}
+	if o.Class == dialect.Model {
+		in, out = callByValues(s.Span, in, out)
 	}
 	value, known := typeOf(s.Span.Attributes())
-	if o.Class == dialect.Structure && (!known && isFunction(s.Span) || typedFunction(s.Span) != nil) {
-		readFunction(calledFunction(s.Span), o)
+	if o.Class == dialect.Structure && readProgramStep(s.Span, known, o) {
 		return
 	}
-	if !known && o.Class == dialect.Structure {
-		if before, after := states(s.Span); !before.IsAbsent() {
-			o.InputData, o.OutputData = decode.Content{Value: before}, decode.Content{Value: after}
-			return
-		}
-	}
 	if !known && len(in)+len(out) == 0 {
-		beside := false
-		if o.Class == dialect.Agent || o.Class == dialect.Model { // what stands beside the keys of a convention
-			ReadSettings(s, o)
-			beside = len(o.System) > 0 || o.Model != "" || o.ResponseModel != ""
-		}
-		if !readUnknownLogs(s, o) && !beside {
-			o.Class = dialect.Unclassified // nothing to add
-		}
+		readBeside(s, o)
 		return
 	}
 	switch o.Class {
@@ -352,24 +334,7 @@ func readUnknown(s *dialect.Source, o *dialect.Draft) {
 	case dialect.Model:
 		readUnknownModel(a, in, out, o)
 	case dialect.Tool:
-		o.Name = named(a, s.Span.Name())
-		o.CallID = decode.UsableID(find(a, func(key string) bool {
-			return ends(key, "call", "id") || ends(key, "invocation", "id") || ofCall(key, "id", "ref")
-		}).Str())
-		result := best(out, ofTool)
-		if len(out) == 1 {
-			result = out[0].value // a tool may well have returned what stands for nothing elsewhere
-		}
-		dialect.ReadWholeTool(o, best(in, ofTool), result, false)
-		if o.Args.Present() && decode.IsSchema(o.Args.Value) {
-			o.Args = decode.Content{} // the tool's schema, not what it was called with
-		}
-		if c := bestContent(in, ofTool); c != nil && (c.gaps || c.gathered) && o.Args.Label == "" {
-			o.Args.Label = tape.Lossy
-		}
-		if c := bestContent(out, ofTool); c != nil && c.gaps && o.Result.Label == "" {
-			o.Result.Label = tape.Lossy
-		}
+		readUnknownTool(s.Span.Name(), a, in, out, o)
 	case dialect.Retrieval:
 		o.Name = s.Span.Name()
 		o.Query = decode.Content{Value: best(in, conversation)}
@@ -385,6 +350,70 @@ func readUnknown(s *dialect.Source, o *dialect.Draft) {
 		o.Failed = true
 	}
 	readUnknownLogs(s, o)
+}
+
+// callByValues finds what a model was asked and what it answered by the values, where no key says both.
+func callByValues(span ptrace.Span, in, out []content) (asked, answered []content) {
+	if len(in) > 0 && len(out) > 0 {
+		return in, out
+	}
+	if asked, answered, ok := exchange(span); ok {
+		return []content{asked}, []content{answered}
+	}
+	if asked, ok := askedInVain(span); ok && len(in)+len(out) == 0 {
+		return []content{asked}, nil
+	}
+	return in, out
+}
+
+// readProgramStep reads the span of a function of the program, or one that holds a state before and after it.
+func readProgramStep(span ptrace.Span, known bool, o *dialect.Draft) bool {
+	if !known && isFunction(span) || typedFunction(span) != nil {
+		readFunction(calledFunction(span), o)
+		return true
+	}
+	if known {
+		return false
+	}
+	before, after := states(span)
+	if before.IsAbsent() {
+		return false
+	}
+	o.InputData, o.OutputData = decode.Content{Value: before}, decode.Content{Value: after}
+	return true
+}
+
+// readBeside reads what stands beside the keys of a convention, and drops the class where that is nothing.
+func readBeside(s *dialect.Source, o *dialect.Draft) {
+	beside := false
+	if o.Class == dialect.Agent || o.Class == dialect.Model {
+		ReadSettings(s, o)
+		beside = len(o.System) > 0 || o.Model != "" || o.ResponseModel != ""
+	}
+	if !readUnknownLogs(s, o) && !beside {
+		o.Class = dialect.Unclassified
+	}
+}
+
+func readUnknownTool(span string, a decode.Attributes, in, out []content, o *dialect.Draft) {
+	o.Name = named(a, span)
+	o.CallID = decode.UsableID(find(a, func(key string) bool {
+		return ends(key, "call", "id") || ends(key, "invocation", "id") || ofCall(key, "id", "ref")
+	}).Str())
+	result := best(out, ofTool)
+	if len(out) == 1 {
+		result = out[0].value // a tool may have returned what stands for nothing elsewhere
+	}
+	dialect.ReadWholeTool(o, best(in, ofTool), result, false)
+	if o.Args.Present() && decode.IsSchema(o.Args.Value) {
+		o.Args = decode.Content{} // the tool's schema, not what it was called with
+	}
+	if c := bestContent(in, ofTool); c != nil && (c.gaps || c.gathered) && o.Args.Label == "" {
+		o.Args.Label = tape.Lossy
+	}
+	if c := bestContent(out, ofTool); c != nil && c.gaps && o.Result.Label == "" {
+		o.Result.Label = tape.Lossy
+	}
 }
 
 // ReadSettings reads the instructions of an agent and the model that it asks, wherever they stand.
