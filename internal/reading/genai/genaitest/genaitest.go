@@ -150,17 +150,7 @@ func Said(o *dialect.Report) string {
 	line("finish", strings.Join(o.FinishReasons, " "))
 	line("response id", o.ResponseID)
 	line("response model", o.ResponseModel)
-	for _, u := range []struct {
-		name  string
-		count *int64
-	}{
-		{"input tokens", o.Usage.InputTokens}, {"output tokens", o.Usage.OutputTokens}, {"cache read tokens", o.Usage.CacheReadTokens},
-		{"cache write tokens", o.Usage.CacheWriteTokens}, {"reasoning tokens", o.Usage.ReasoningTokens},
-	} {
-		if u.count != nil {
-			line(u.name, fmt.Sprint(*u.count))
-		}
-	}
+	saidUsage(o.Usage, line)
 	line("name", o.Name)
 	line("call", o.CallID)
 	line("kind", string(o.ToolKind))
@@ -183,6 +173,20 @@ func Said(o *dialect.Report) string {
 		line("note", string(n.Code)+" "+n.Field)
 	}
 	return b.String()
+}
+
+func saidUsage(u tape.Usage, line func(name, text string)) {
+	for _, c := range []struct {
+		name  string
+		count *int64
+	}{
+		{"input tokens", u.InputTokens}, {"output tokens", u.OutputTokens}, {"cache read tokens", u.CacheReadTokens},
+		{"cache write tokens", u.CacheWriteTokens}, {"reasoning tokens", u.ReasoningTokens},
+	} {
+		if c.count != nil {
+			line(c.name, fmt.Sprint(*c.count))
+		}
+	}
 }
 
 func bracketed2(text string) string {

@@ -174,8 +174,34 @@ func readClaudeCodeModel(s *dialect.Source, a decode.Attributes, o *dialect.Draf
 		o.Failed = true
 		o.Error = &tape.Error{Type: a.Text("status_code", "error.type"), Message: a.Text("error")}
 	}
-	text := ""
-	cut := false
+	said := readClaudeCodeRecords(s, a, o)
+	decode.FillString(&said.text, a.Text("response.model_output"))
+	if len(o.Response) == 0 && said.text != "" {
+		p := decode.TextPart(said.text)
+		if p.Label = decode.LabelOf(said.text); said.cut {
+			p.Label = tape.Truncated
+		}
+		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{p}}}
+		if p.Label == tape.Masked {
+			o.Response, o.ResponseLabel = nil, tape.Masked
+		}
+		if o.ResponseLabel = p.Label; p.Label == "" && len(o.FinishReasons) == 1 && o.FinishReasons[0] == "tool_use" {
+			o.ResponseLabel = tape.Lossy // its text alone, without the calls
+		}
+	}
+	if system := claudeCodeSystem(a); system != "" && len(o.System) == 0 {
+		o.System = []decode.Part{decode.TextPart(system)}
+	}
+}
+
+// claudeCodeText is the text of an answer as a log record has it.
+type claudeCodeText struct {
+	text string
+	cut  bool
+}
+
+// readClaudeCodeRecords reads the log records of a model call.
+func readClaudeCodeRecords(s *dialect.Source, a decode.Attributes, o *dialect.Draft) (said claudeCodeText) {
 	for _, l := range s.Logs {
 		x := decode.Attributes(l.Attributes())
 		decode.FillString(&o.InvocationID, x.Text("prompt.id"))
@@ -198,29 +224,12 @@ func readClaudeCodeModel(s *dialect.Source, a decode.Attributes, o *dialect.Draf
 				ReadResponse(body, o)
 			}
 		case "assistant_response":
-			decode.FillString(&text, x.Text("response"))
+			decode.FillString(&said.text, x.Text("response"))
 			decode.FillString(&o.ResponseModel, x.Text("model"))
-			cut = x.Text("response_truncated", "truncated") == "true"
+			said.cut = x.Text("response_truncated", "truncated") == "true"
 		}
 	}
-	decode.FillString(&text, a.Text("response.model_output"))
-	if len(o.Response) == 0 && text != "" {
-		p := decode.TextPart(text)
-		p.Label = decode.LabelOf(text)
-		if cut {
-			p.Label = tape.Truncated
-		}
-		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{p}}}
-		if p.Label == tape.Masked {
-			o.Response, o.ResponseLabel = nil, tape.Masked
-		}
-		if o.ResponseLabel = p.Label; p.Label == "" && len(o.FinishReasons) == 1 && o.FinishReasons[0] == "tool_use" {
-			o.ResponseLabel = tape.Lossy // its text alone, without the calls
-		}
-	}
-	if system := claudeCodeSystem(a); system != "" && len(o.System) == 0 {
-		o.System = []decode.Part{decode.TextPart(system)}
-	}
+	return said
 }
 
 // claudeCodeSystem returns the instructions of a request: whole, as a preview that is as long as all of them, or what the program gave of them (in the first request of a run).
@@ -268,54 +277,14 @@ func readClaudeCodeTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft
 	if s.ScopeName == dialect.LogScope || strings.HasSuffix(s.Span.Name(), ".execution") {
 		o.Name = ""
 	}
-	server, tool := a.Text("anthropic.mcp.server.name", "mcp_server.name"), a.Text("gen_ai.tool.name", "mcp_tool.name")
-	success, failure := a.Text("success"), a.Text("error", "error_message")
-	decision := a.Text("decision")
-	logged := ""
+	t := claudeCodeTool{
+		server: a.Text("anthropic.mcp.server.name", "mcp_server.name"), tool: a.Text("gen_ai.tool.name", "mcp_tool.name"),
+		success: a.Text("success"), failure: a.Text("error", "error_message"), decision: a.Text("decision"),
+	}
 	for _, l := range s.Logs {
-		x := decode.Attributes(l.Attributes())
-		decode.FillString(&o.InvocationID, x.Text("prompt.id"))
-		params, _ := decode.Structure(x.JSON("tool_parameters"))
-		decode.FillString(&server, params.Get("mcp_server_name").Str())
-		if asked := params.Get("mcp_tool_name").Str(); params.Get("mcp_server_name").Str() != "" && asked != "" {
-			// the name of the record is the one that stands beside the arguments; a span may name a class
-			if tool = asked; o.Name != "" && !strings.HasSuffix(o.Name, "__"+asked) {
-				o.Name = ""
-			}
-		}
-		decode.FillString(&logged, x.Text("tool_name"))
-		switch strings.TrimPrefix(l.Name(), claudeCodePrefix) {
-		case "tool_result":
-			decode.FillString(&success, x.Text("success"))
-			decode.FillString(&failure, x.Text("error", "error_message"))
-			if v := x.JSON("tool_input"); !v.IsEmpty() {
-				decode.FillContent(&o.Args, claudeCodeArgs(v, x.Count("tool_input_size_bytes")))
-			}
-			if v := x.JSON("tool_result", "tool_output"); !v.IsEmpty() {
-				decode.FillContent(&o.Result, decode.Result(v, false))
-			}
-		case "tool_decision":
-			decode.FillString(&decision, x.Text("decision"))
-		}
+		t.readRecord(strings.TrimPrefix(l.Name(), claudeCodePrefix), decode.Attributes(l.Attributes()), o)
 	}
-	o.ToolKind = tape.ToolBuiltin
-	if server != "" || strings.HasPrefix(o.Name, "mcp__") {
-		o.ToolKind = tape.ToolMCP
-		if server == "" {
-			server, tool, _ = strings.Cut(strings.TrimPrefix(o.Name, "mcp__"), "__")
-		}
-		o.Server = &tape.Server{Name: server, Tool: tool}
-		if o.Name == "" && tool != "" {
-			o.Name = "mcp__" + server + "__" + tool
-		}
-	}
-	if logged != "mcp_tool" || o.Name == "" {
-		decode.FillString(&o.Name, logged)
-	}
-	switch o.Name {
-	case "Task", "Agent":
-		o.ToolKind = tape.ToolAgent
-	}
+	t.name(o)
 	if v := a.JSON("tool_input"); !v.IsEmpty() && s.ScopeName != dialect.LogScope {
 		decode.FillContent(&o.Args, claudeCodeArgs(v, a.Count("tool_input_size_bytes")))
 	}
@@ -334,12 +303,67 @@ func readClaudeCodeTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft
 			o.Failed = o.Failed || u.IsError
 		}
 	}
-	if success == "false" || decision == "reject" {
+	if t.success == "false" || t.decision == "reject" {
 		o.Failed = true
-		if failure == "" && decision == "reject" {
-			failure = "rejected"
+		if t.failure == "" && t.decision == "reject" {
+			t.failure = "rejected"
 		}
-		o.Error = &tape.Error{Type: a.Text("error_type", "error.type"), Message: failure}
+		o.Error = &tape.Error{Type: a.Text("error_type", "error.type"), Message: t.failure}
+	}
+}
+
+// claudeCodeTool is what span and records of a tool call say beside its content.
+type claudeCodeTool struct {
+	server, tool               string
+	logged                     string // the name in the records
+	success, failure, decision string
+}
+
+// readRecord reads a log record of a tool call. The name of a tool of an MCP server stands beside the arguments; a span may name a
+// class.
+func (t *claudeCodeTool) readRecord(event string, x decode.Attributes, o *dialect.Draft) {
+	decode.FillString(&o.InvocationID, x.Text("prompt.id"))
+	params, _ := decode.Structure(x.JSON("tool_parameters"))
+	decode.FillString(&t.server, params.Get("mcp_server_name").Str())
+	if asked := params.Get("mcp_tool_name").Str(); params.Get("mcp_server_name").Str() != "" && asked != "" {
+		if t.tool = asked; o.Name != "" && !strings.HasSuffix(o.Name, "__"+asked) {
+			o.Name = ""
+		}
+	}
+	decode.FillString(&t.logged, x.Text("tool_name"))
+	switch event {
+	case "tool_result":
+		decode.FillString(&t.success, x.Text("success"))
+		decode.FillString(&t.failure, x.Text("error", "error_message"))
+		if v := x.JSON("tool_input"); !v.IsEmpty() {
+			decode.FillContent(&o.Args, claudeCodeArgs(v, x.Count("tool_input_size_bytes")))
+		}
+		if v := x.JSON("tool_result", "tool_output"); !v.IsEmpty() {
+			decode.FillContent(&o.Result, decode.Result(v, false))
+		}
+	case "tool_decision":
+		decode.FillString(&t.decision, x.Text("decision"))
+	}
+}
+
+// name tells the name, the kind and the server of a tool.
+func (t *claudeCodeTool) name(o *dialect.Draft) {
+	o.ToolKind = tape.ToolBuiltin
+	if t.server != "" || strings.HasPrefix(o.Name, "mcp__") {
+		o.ToolKind = tape.ToolMCP
+		if t.server == "" {
+			t.server, t.tool, _ = strings.Cut(strings.TrimPrefix(o.Name, "mcp__"), "__")
+		}
+		o.Server = &tape.Server{Name: t.server, Tool: t.tool}
+		if o.Name == "" && t.tool != "" {
+			o.Name = "mcp__" + t.server + "__" + t.tool
+		}
+	}
+	if t.logged != "mcp_tool" || o.Name == "" {
+		decode.FillString(&o.Name, t.logged)
+	}
+	if o.Name == "Task" || o.Name == "Agent" {
+		o.ToolKind = tape.ToolAgent
 	}
 }
 

@@ -46,79 +46,86 @@ func readGoogleGenAI(s *dialect.Source, o *dialect.Draft) {
 				}
 			}
 		}
-		events, ok := decode.Structure(a.JSON("events"))
-		if !ok {
+		if events, ok := decode.Structure(a.JSON("events")); ok {
+			readGoogleEvents(events, o)
+		} else {
 			readGeminiEvents(s, o)
-			return
 		}
-		parts := true // each event holds one
-		for _, m := range events.Members() {
-			fields := m.Value
-			answer := !fields.Get("message").IsAbsent() || !fields.Get("index").IsAbsent()
-			if fields.Get("content").Str() == "<elided>" {
-				if o.RequestLabel = tape.Masked; answer {
-					o.ResponseLabel = tape.Masked
-				}
-				continue
-			}
-			switch {
-			case answer:
-				message := fields.Get("message")
-				if message.IsAbsent() {
-					message = fields
-				}
-				o.Response = append(o.Response, decode.Message{
-					Role: tape.RoleAssistant, Parts: decode.Parts(message.Get("content")), FinishReason: fields.Get("finish_reason").Text(),
-				})
-			case fields.Get("role").Str() == "system":
-				o.System = append(o.System, decode.Parts(fields.Get("content"))...)
-			default:
-				content := fields.Get("content")
-				if parts = parts && content.Get("parts").Kind() != exactjson.Array; content.Get("parts").Kind() == exactjson.Array {
-					o.Request = append(o.Request, decode.RoleMessage(content, decode.RoleOf(fields.Get("role").Str()))) // a whole message, of whoever said it
-					continue
-				}
-				o.Request = append(o.Request, decode.MessageWith(decode.RoleOf(fields.Get("role").Str()), "", decode.Parts(content)))
-			}
-		}
-		o.Response = joinChunks(o.Response)
-		// one event per part: what the user said at once is one message
-		joined := o.Request[:0:0]
-		for _, m := range o.Request {
-			if n := len(joined) - 1; parts && n >= 0 && joined[n].Role == m.Role {
-				joined[n].Parts = append(joined[n].Parts, m.Parts...)
-				continue
-			}
-			joined = append(joined, m)
-		}
-		o.Request = joined
 	case dialect.Tool:
 		o.ToolKind = tape.ToolFunction
-		if v := a.Unflatten("code.function.parameters."); v.Kind() == exactjson.Object {
-			var members []exactjson.Member
-			text := false
-			for _, m := range v.Members() {
-				value := m.Value.Get("value")
-				if value.IsAbsent() {
-					return // content is off: only the types are told
-				}
-				typed, exact := googleTyped(value, m.Value.Get("type").Str())
-				text = text || !exact
-				members = append(members, exactjson.Member{Name: m.Name, Value: typed})
+		readGoogleTool(a, o)
+	}
+}
+
+// readGoogleEvents reads the events of a call that Logfire moved into one attribute. Each event holds a part, or a whole message of
+// whoever said it. What the user said at once, part by part, is one message.
+func readGoogleEvents(events exactjson.Value, o *dialect.Draft) {
+	parts := true
+	for _, m := range events.Members() {
+		fields := m.Value
+		content := fields.Get("content")
+		answer := !fields.Get("message").IsAbsent() || !fields.Get("index").IsAbsent()
+		switch {
+		case content.Str() == "<elided>":
+			if o.RequestLabel = tape.Masked; answer {
+				o.ResponseLabel = tape.Masked
 			}
-			o.Args = decode.Content{Value: exactjson.ObjectValue(members...)}
-			if text {
-				o.Args.Label = tape.Lossy
+		case answer:
+			message := fields.Get("message")
+			if message.IsAbsent() {
+				message = fields
 			}
-		} else if n := a.Count("code.args.keyword.count"); n != nil && *n == 0 {
-			o.Args = decode.Content{Value: exactjson.ObjectValue()}
+			o.Response = append(o.Response, decode.Message{
+				Role: tape.RoleAssistant, Parts: decode.Parts(message.Get("content")), FinishReason: fields.Get("finish_reason").Text(),
+			})
+		case fields.Get("role").Str() == "system":
+			o.System = append(o.System, decode.Parts(content)...)
+		case content.Get("parts").Kind() == exactjson.Array:
+			parts = false
+			o.Request = append(o.Request, decode.RoleMessage(content, decode.RoleOf(fields.Get("role").Str())))
+		default:
+			o.Request = append(o.Request, decode.MessageWith(decode.RoleOf(fields.Get("role").Str()), "", decode.Parts(content)))
 		}
-		if v := a.JSON("code.function.return.value"); !v.IsAbsent() {
-			typed, exact := googleTyped(v, a.Text("code.function.return.type"))
-			o.Result = decode.Content{Value: typed}
-			if !exact {
-				o.Result.Label = tape.Lossy
+	}
+	o.Response = joinChunks(o.Response)
+	joined := o.Request[:0:0]
+	for _, m := range o.Request {
+		if n := len(joined) - 1; parts && n >= 0 && joined[n].Role == m.Role {
+			joined[n].Parts = append(joined[n].Parts, m.Parts...)
+			continue
+		}
+		joined = append(joined, m)
+	}
+	o.Request = joined
+}
+
+// readGoogleTool reads an automatic function call. Without a value of each argument the capture of content is off: the types alone
+// are told.
+func readGoogleTool(a decode.Attributes, o *dialect.Draft) {
+	if v := a.Unflatten("code.function.parameters."); v.Kind() == exactjson.Object {
+		var members []exactjson.Member
+		text := false
+		for _, m := range v.Members() {
+			value := m.Value.Get("value")
+			if value.IsAbsent() {
+				return
 			}
+			typed, exact := googleTyped(value, m.Value.Get("type").Str())
+			text = text || !exact
+			members = append(members, exactjson.Member{Name: m.Name, Value: typed})
+		}
+		o.Args = decode.Content{Value: exactjson.ObjectValue(members...)}
+		if text {
+			o.Args.Label = tape.Lossy
+		}
+	} else if n := a.Count("code.args.keyword.count"); n != nil && *n == 0 {
+		o.Args = decode.Content{Value: exactjson.ObjectValue()}
+	}
+	if v := a.JSON("code.function.return.value"); !v.IsAbsent() {
+		typed, exact := googleTyped(v, a.Text("code.function.return.type"))
+		o.Result = decode.Content{Value: typed}
+		if !exact {
+			o.Result.Label = tape.Lossy
 		}
 	}
 }

@@ -44,36 +44,11 @@ func readLangSmith(s *dialect.Source, o *dialect.Draft) {
 	o.ConversationID = a.Text("langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id")
 	o.UserID = a.Text("langsmith.metadata.user_id")
 	in, out := a.JSON("gen_ai.prompt"), a.JSON("gen_ai.completion")
-	for _, e := range s.Span.Events().All() {
-		if e.Name() == "exception" {
-			o.Failed = true // the exporter leaves the status of failed runs ok
-			if class, message, ok := decode.Raised(decode.Attributes(e.Attributes()).Text("exception.message")); ok {
-				o.Error = &tape.Error{Type: class, Message: message}
-			}
-		}
-	}
-	if a.Text("langsmith.metadata.is_error") == "true" && o.Class == dialect.Agent {
-		o.Failed = true
-	}
+	readLangSmithFailure(s, a, o)
 	switch o.Class {
 	case dialect.Agent:
 		o.WeakAgent = kind == "chain"
-		o.Agent.Name = a.Text("langsmith.trace.name")
-		decode.FillString(&o.Agent.Name, s.Span.Name())
-		dialect.ReadWholeAgent(o, in, out)
-		if given, ok := decode.Structure(in); ok && given.Get("messages").Kind() == exactjson.Array { // of the Claude Agent SDK; a function may well have options of its own
-			options := given.Get("options")
-			decode.FillList(&o.System, decode.System(options.First("systemPrompt", "system_prompt")))
-			decode.FillString(&o.Model, options.Get("model").Str())
-		}
-		if text, wrapped := langSmithReturn(out); wrapped != nil && text.Kind() == exactjson.String && len(o.Output) == 0 {
-			o.Output = decode.OneTurn(dialect.AnswerText(text)) // the function returned a text that is JSON
-		}
-		if o.WeakAgent && !s.Span.ParentSpanID().IsEmpty() {
-			returned, _ := langSmithReturn(out)
-			o.Called = &dialect.Called{Name: o.Agent.Name, In: in, Out: returned, Encoded: true}
-		}
-		o.Interrupted = decode.IsLangGraphInterrupt(out)
+		readLangSmithAgent(s, a, in, out, o)
 	case dialect.Model:
 		if v, ok := decode.Structure(out); ok && o.Failed && v.Len() == 1 && v.Get("output").Kind() == exactjson.Null {
 			out = exactjson.Value{} // a call that threw was not answered
@@ -82,15 +57,7 @@ func readLangSmith(s *dialect.Source, o *dialect.Draft) {
 	case dialect.Tool:
 		o.Name = a.Text("gen_ai.tool.name", "langsmith.trace.name")
 		decode.FillString(&o.Name, s.Span.Name())
-		returned, envelope := langSmithReturn(out)
-		if v, ok := decode.Structure(in); ok && v.Len() == 1 && v.Get("input").Kind() == exactjson.Object {
-			in = v.Get("input") // the Claude Agent SDK's tools
-		}
-		if o.Failed && returned.Kind() == exactjson.Null {
-			returned, envelope = exactjson.Value{}, nil // what threw returned nothing; the exporter writes {"output": null}
-		}
-		dialect.ReadWholeTool(o, in, returned, true)
-		o.Result.Envelope = append(envelope, o.Result.Envelope...)
+		readLangSmithTool(in, out, o)
 	case dialect.Retrieval:
 		o.Name = a.Text("langsmith.trace.name")
 		o.Query = decode.Content{Value: in}
@@ -101,6 +68,55 @@ func readLangSmith(s *dialect.Source, o *dialect.Draft) {
 	case dialect.Noise:
 		o.NoiseReason = kind
 	}
+}
+
+// readLangSmithFailure reads the exception of a run. The exporter leaves the status of failed runs ok.
+func readLangSmithFailure(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == "exception" {
+			o.Failed = true
+			if class, message, ok := decode.Raised(decode.Attributes(e.Attributes()).Text("exception.message")); ok {
+				o.Error = &tape.Error{Type: class, Message: message}
+			}
+		}
+	}
+	if a.Text("langsmith.metadata.is_error") == "true" && o.Class == dialect.Agent {
+		o.Failed = true
+	}
+}
+
+// readLangSmithAgent reads an agent or a chain. The options beside messages are those of the Claude Agent SDK; without messages
+// they may be those of any function.
+func readLangSmithAgent(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
+	o.Agent.Name = a.Text("langsmith.trace.name")
+	decode.FillString(&o.Agent.Name, s.Span.Name())
+	dialect.ReadWholeAgent(o, in, out)
+	if given, ok := decode.Structure(in); ok && given.Get("messages").Kind() == exactjson.Array {
+		options := given.Get("options")
+		decode.FillList(&o.System, decode.System(options.First("systemPrompt", "system_prompt")))
+		decode.FillString(&o.Model, options.Get("model").Str())
+	}
+	returned, wrapped := langSmithReturn(out)
+	if wrapped != nil && returned.Kind() == exactjson.String && len(o.Output) == 0 {
+		o.Output = decode.OneTurn(dialect.AnswerText(returned)) // the function returned a text that is JSON
+	}
+	if o.WeakAgent && !s.Span.ParentSpanID().IsEmpty() {
+		o.Called = &dialect.Called{Name: o.Agent.Name, In: in, Out: returned, Encoded: true}
+	}
+	o.Interrupted = decode.IsLangGraphInterrupt(out)
+}
+
+// readLangSmithTool reads what a tool got and returned. The exporter writes {"output": null} for a tool that threw.
+func readLangSmithTool(in, out exactjson.Value, o *dialect.Draft) {
+	returned, envelope := langSmithReturn(out)
+	if v, ok := decode.Structure(in); ok && v.Len() == 1 && v.Get("input").Kind() == exactjson.Object {
+		in = v.Get("input") // tools of the Claude Agent SDK
+	}
+	if o.Failed && returned.Kind() == exactjson.Null {
+		returned, envelope = exactjson.Value{}, nil
+	}
+	dialect.ReadWholeTool(o, in, returned, true)
+	o.Result.Envelope = append(envelope, o.Result.Envelope...)
 }
 
 func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {

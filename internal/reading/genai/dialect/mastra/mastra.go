@@ -75,49 +75,11 @@ func readMastra(s *dialect.Source, o *dialect.Draft) {
 	output := a.JSON("mastra."+kind+".output", "output", "gen_ai.completion", "langfuse.observation.output")
 	switch o.Class {
 	case dialect.Agent:
-		o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name", "gen_ai.workflow.name"), ID: a.Text("gen_ai.agent.id", "agent.id", "workflow.id")}
-		decode.FillString(&o.Agent.Name, decode.NameAfter(s.Span.Name(), "invoke_agent ", "invoke_workflow ", "agent.", "workflow."))
-		if text := a.Text("gen_ai.system_instructions", "agent.instructions"); text != "" && !decode.LooksJSON(text) {
-			o.System = []decode.Part{decode.TextPart(text)}
-		}
-		o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.tool.definitions"))
-		o.InputData, o.OutputData = decode.Content{Value: input}, decode.Content{Value: output}
-		if kind != "workflow_run" {
-			o.Input, _ = decode.Messages(input, tape.RoleUser)
-		}
-		if v, ok := decode.Structure(output); ok {
-			if text := v.Get("text"); text.Kind() == exactjson.String && text.Str() != "" {
-				o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text.Str())}}}
-			}
-		} else if output.Kind() == exactjson.String && output.Str() != "" {
-			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(output.Str())}}}
-		}
+		readMastraAgent(s, a, kind, input, output, o)
 	case dialect.Model:
 		readMastraModel(a, input, output, o)
 	case dialect.Tool:
-		o.Name = a.Text("gen_ai.tool.name")
-		decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tool.execute ", "client_tool_call "))
-		o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id", "mastra.metadata.toolCallId"))
-		o.ToolKind = tape.ToolFunction
-		switch {
-		case kind == "mcp_tool_call":
-			o.ToolKind = tape.ToolMCP
-			o.Server = &tape.Server{Name: a.Text("mastra.mcp_tool_call.server_name", "mcp.server_name", "mcpServer"), Tool: o.Name}
-		case kind == "provider_tool_call":
-			o.ToolKind = tape.ToolServer
-		}
-		if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "mastra."+kind+".input", "input", "input.value"); !v.IsAbsent() {
-			o.Args = decode.Args(v)
-			labelArgs(&o.Args)
-		}
-		if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output", "output.value"); !v.IsAbsent() {
-			u := decode.UnwrapResult(decode.StructuredResult(v))
-			o.Result, o.Failed = u.Content, u.IsError
-			mastraDamage(&o.Result)
-		}
-		if message := a.Text("error.message"); message != "" || a.Text("gen_ai.tool.success") == "false" {
-			o.Failed = true
-		}
+		readMastraTool(s, a, kind, o)
 	case dialect.Structure:
 		if kind == "model_generation" || kind == "llm_generation" {
 			o.Summary = true
@@ -136,6 +98,52 @@ func readMastra(s *dialect.Source, o *dialect.Draft) {
 				decode.FillString(&o.Error.Type, decode.Attributes(e.Attributes()).Text("exception.type"))
 			}
 		}
+	}
+}
+
+func readMastraAgent(s *dialect.Source, a decode.Attributes, kind string, input, output exactjson.Value, o *dialect.Draft) {
+	o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name", "gen_ai.workflow.name"), ID: a.Text("gen_ai.agent.id", "agent.id", "workflow.id")}
+	decode.FillString(&o.Agent.Name, decode.NameAfter(s.Span.Name(), "invoke_agent ", "invoke_workflow ", "agent.", "workflow."))
+	if text := a.Text("gen_ai.system_instructions", "agent.instructions"); text != "" && !decode.LooksJSON(text) {
+		o.System = []decode.Part{decode.TextPart(text)}
+	}
+	o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.tool.definitions"))
+	o.InputData, o.OutputData = decode.Content{Value: input}, decode.Content{Value: output}
+	if kind != "workflow_run" {
+		o.Input, _ = decode.Messages(input, tape.RoleUser)
+	}
+	text := output
+	if v, ok := decode.Structure(output); ok {
+		text = v.Get("text")
+	}
+	if text.Kind() == exactjson.String && text.Str() != "" {
+		o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text.Str())}}}
+	}
+}
+
+func readMastraTool(s *dialect.Source, a decode.Attributes, kind string, o *dialect.Draft) {
+	o.Name = a.Text("gen_ai.tool.name")
+	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tool.execute ", "client_tool_call "))
+	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id", "mastra.metadata.toolCallId"))
+	o.ToolKind = tape.ToolFunction
+	switch kind {
+	case "mcp_tool_call":
+		o.ToolKind = tape.ToolMCP
+		o.Server = &tape.Server{Name: a.Text("mastra.mcp_tool_call.server_name", "mcp.server_name", "mcpServer"), Tool: o.Name}
+	case "provider_tool_call":
+		o.ToolKind = tape.ToolServer
+	}
+	if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "mastra."+kind+".input", "input", "input.value"); !v.IsAbsent() {
+		o.Args = decode.Args(v)
+		labelArgs(&o.Args)
+	}
+	if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output", "output.value"); !v.IsAbsent() {
+		u := decode.UnwrapResult(decode.StructuredResult(v))
+		o.Result, o.Failed = u.Content, u.IsError
+		mastraDamage(&o.Result)
+	}
+	if a.Text("error.message") != "" || a.Text("gen_ai.tool.success") == "false" {
+		o.Failed = true
 	}
 }
 

@@ -80,35 +80,7 @@ func readMLflow(s *dialect.Source, o *dialect.Draft) {
 		dialect.ReadWholeAgent(o, in, out)
 		o.Interrupted = decode.IsLangGraphInterrupt(out)
 	case dialect.Model:
-		dialect.ReadWholeModel(o, in, out)
-		if mlflowValue(a, "mlflow.message.format").Str() == "dspy" { // DSPy writes models as LiteLLM takes them
-			provider, name, ok := strings.Cut(mlflowValue(a, "model").Str(), "/")
-			if ok {
-				o.Provider, o.Model = decode.Provider(provider), name
-			}
-		}
-		if len(o.Request) == 0 {
-			o.Request, _ = decode.Messages(mlflowValue(a, "mlflow.chat.messages"), tape.RoleUser)
-			if last := len(o.Request) - 1; last > 0 && o.Request[last].Role == tape.RoleAssistant { // with the answer at its end
-				decode.FillList(&o.Response, o.Request[last:])
-				o.Request = o.Request[:last]
-			}
-		}
-		if tools := decode.ToolDefinitions(mlflowValue(a, "mlflow.chat.tools")); len(tools) > 0 {
-			o.Tools = tools
-		}
-		if params := mlflowValue(a, "mlflow.invocation_params", "invocation_params"); params.Kind() == exactjson.Object {
-			dialect.ReadParams(o, params)
-			decode.FillString(&o.Model, params.First("model", "model_name").Str())
-		}
-		decode.FillString(&o.Model, mlflowValue(a, "model").Str()) // the settings of the request, one by one
-		decode.FillString(&o.Model, mlflowValue(a, "mlflow.llm.model").Str())
-		if provider := decode.Provider(mlflowValue(a, "mlflow.llm.provider").Str()); provider != "" {
-			o.Provider = provider
-		}
-		u := decode.Usage(mlflowValue(a, "mlflow.chat.tokenUsage"))
-		decode.FillUsage(&u, o.Usage)
-		o.Usage = u
+		readMLflowModel(a, in, out, o)
 	case dialect.Structure:
 		o.Called = &dialect.Called{Name: mlflowFunction(s, a), In: in, Out: encodedAgain(out), Encoded: true}
 	case dialect.Tool:
@@ -127,6 +99,40 @@ func readMLflow(s *dialect.Source, o *dialect.Draft) {
 	case dialect.Noise:
 		o.NoiseReason = strings.ToLower(kind)
 	}
+}
+
+// readMLflowModel reads a model call. DSPy writes models as LiteLLM takes them, with the provider before the name. Messages of a
+// chat may have the answer at their end. The settings of the request stand one by one.
+func readMLflowModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
+	dialect.ReadWholeModel(o, in, out)
+	if mlflowValue(a, "mlflow.message.format").Str() == "dspy" {
+		provider, name, ok := strings.Cut(mlflowValue(a, "model").Str(), "/")
+		if ok {
+			o.Provider, o.Model = decode.Provider(provider), name
+		}
+	}
+	if len(o.Request) == 0 {
+		o.Request, _ = decode.Messages(mlflowValue(a, "mlflow.chat.messages"), tape.RoleUser)
+		if last := len(o.Request) - 1; last > 0 && o.Request[last].Role == tape.RoleAssistant {
+			decode.FillList(&o.Response, o.Request[last:])
+			o.Request = o.Request[:last]
+		}
+	}
+	if tools := decode.ToolDefinitions(mlflowValue(a, "mlflow.chat.tools")); len(tools) > 0 {
+		o.Tools = tools
+	}
+	if params := mlflowValue(a, "mlflow.invocation_params", "invocation_params"); params.Kind() == exactjson.Object {
+		dialect.ReadParams(o, params)
+		decode.FillString(&o.Model, params.First("model", "model_name").Str())
+	}
+	decode.FillString(&o.Model, mlflowValue(a, "model").Str())
+	decode.FillString(&o.Model, mlflowValue(a, "mlflow.llm.model").Str())
+	if provider := decode.Provider(mlflowValue(a, "mlflow.llm.provider").Str()); provider != "" {
+		o.Provider = provider
+	}
+	u := decode.Usage(mlflowValue(a, "mlflow.chat.tokenUsage"))
+	decode.FillUsage(&u, o.Usage)
+	o.Usage = u
 }
 
 // mlflowFunction is the name of the function that a span stands for: a repeated one has a number at the end of its span's name.

@@ -149,115 +149,162 @@ func openInferenceBlob(v exactjson.Value, role tape.Role) ([]decode.Message, []d
 // ReadModel reads a model call by the content keys of the convention.
 func ReadModel(a decode.Attributes, o *dialect.Draft) {
 	o.Operation = "chat"
-	flat, _ := Messages(a.Unflatten("llm.input_messages."))
-	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)
+	s := modelSpan{Attributes: a}
+	s.answer, _ = decode.Structure(a.JSON("output.value"))
+	if s.answer.Kind() == exactjson.Array && s.answer.Len() == 1 && !s.answer.At(0).Get("choices").IsAbsent() {
+		s.answer = s.answer.At(0) // the package for the Agents SDK writes a list of responses
+	}
+	s.params, _ = decode.Structure(a.JSON("llm.invocation_parameters"))
+	s.client, _ = decode.Structure(a.JSON("metadata"))
+	s.readRequest(o)
+	s.readAnswer(o)
+	s.readUsage(o)
+	s.readNames(o)
+	for _, m := range s.params.Members() {
+		if name, ok := decode.ParamNames[m.Name]; ok {
+			o.AddParam(name, m.Value)
+		}
+	}
+	o.Streaming = s.params.Get("stream").True()
+	if reason := a.Text("llm.finish_reason"); reason != "" {
+		o.FinishReasons = []string{reason}
+	} else if reasons := a.Texts("llm.finish_reasons"); reasons != nil {
+		o.FinishReasons = reasons
+	}
+}
+
+// modelSpan is the span of a model call.
+type modelSpan struct {
+	decode.Attributes
+	answer exactjson.Value // the response of the framework
+	params exactjson.Value // of the request; the packages for the Agents SDK write the whole response here
+	client exactjson.Value // settings of the client (Pipecat's)
+}
+
+// readRequest reads what a model was sent, from the flattened messages and from the request of the framework. traceAI writes the
+// whole request as raw.input, and some of its messages as input.value.
+func (s *modelSpan) readRequest(o *dialect.Draft) {
+	flat, _ := Messages(s.Unflatten("llm.input_messages."))
+	blob, system := openInferenceBlob(s.JSON("input.value"), tape.RoleUser)
+	raw, apart := openInferenceBlob(s.JSON("raw.input"), tape.RoleUser)
 	o.System = system
 	o.Request = richer(flat, blob)
-	raw, apart := openInferenceBlob(a.JSON("raw.input"), tape.RoleUser) // the whole request, of traceAI, whose input.value holds some of its messages
-	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+	lacksSystem := func() bool { return len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) }
+	if lacksSystem() {
 		o.System = apart
 	}
 	takeSpelling(o.Request, flat)
 	takeFailures(o.Request, blob)
 	takeResults(o.Request, raw)
 	for _, m := range flat {
-		if m.Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
+		if m.Role == tape.RoleSystem && lacksSystem() {
 			o.System = append(o.System, m.Parts...)
 		}
 	}
-	flatAnswer, _ := Messages(a.Unflatten("llm.output_messages."))
-	answer, _ := decode.Structure(a.JSON("output.value"))
-	if answer.Kind() == exactjson.Array && answer.Len() == 1 && !answer.At(0).Get("choices").IsAbsent() {
-		answer = answer.At(0) // the package for the Agents SDK writes a list of responses
+	if lacksSystem() {
+		o.System = decode.System(s.answer.Get("instructions"))
 	}
-	o.Response = richer(decode.OneTurn(flatAnswer), decode.OneTurn(openInferenceAnswer(a)))
-	if calls := autogenCalls(answer.Get("content")); len(flatAnswer) == 0 && len(calls) > 0 {
-		if thought := answer.Get("thought").Str(); thought != "" {
+	if lacksSystem() {
+		o.System = decode.System(s.client.First("system_instruction", "system_instructions", "system_prompt", "instructions"))
+	}
+	for _, m := range s.Unflatten("llm.tools.").Members() {
+		o.Tools = append(o.Tools, decode.ToolDefinitions(exactjson.ArrayValue(m.Value.Get("tool").First("json_schema", "input_schema")))...)
+	}
+}
+
+// readAnswer reads what a model answered. AutoGen writes its CreateResult: a list of calls, perhaps with a thought, or a text (of
+// 0.1.4). A response without choices is that of a stream that was read to its end, and holds none of what it said.
+func (s *modelSpan) readAnswer(o *dialect.Draft) {
+	flat, _ := Messages(s.Unflatten("llm.output_messages."))
+	o.Response = richer(decode.OneTurn(flat), decode.OneTurn(openInferenceAnswer(s.Attributes)))
+	if calls := autogenCalls(s.answer.Get("content")); len(flat) == 0 && len(calls) > 0 {
+		if thought := s.answer.Get("thought").Str(); thought != "" {
 			calls = append([]decode.Part{decode.TextPart(thought)}, calls...)
 		}
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: calls, FinishReason: "tool_calls"}}
 	}
-	if text, why := answer.Get("content"), answer.Get("finish_reason").Str(); len(o.Response) == 0 && why != "" && text.Kind() == exactjson.String { // AutoGen's CreateResult, of 0.1.4
+	if text, why := s.answer.Get("content"), s.answer.Get("finish_reason").Str(); len(o.Response) == 0 && why != "" && text.Kind() == exactjson.String {
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text.Str())}, FinishReason: why}}
 	}
 	for i := range o.Response {
 		o.Response[i].Role = tape.RoleAssistant
 	}
-	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
-		o.System = decode.System(answer.Get("instructions"))
+	if choices := s.answer.Get("choices"); len(o.Response) == 0 && choices.Kind() == exactjson.Array && choices.Len() == 0 {
+		o.ResponseLabel = tape.Missing
 	}
-	for _, m := range a.Unflatten("llm.tools.").Members() {
-		o.Tools = append(o.Tools, decode.ToolDefinitions(exactjson.ArrayValue(m.Value.Get("tool").First("json_schema", "input_schema")))...)
+}
+
+// readUsage reads what a call took. No request is without tokens.
+func (s *modelSpan) readUsage(o *dialect.Draft) {
+	o.Usage = tape.Usage{
+		InputTokens:      s.Count("llm.token_count.prompt"),
+		OutputTokens:     s.Count("llm.token_count.completion"),
+		CacheReadTokens:  s.Count("llm.token_count.prompt_details.cache_read"),
+		CacheWriteTokens: s.Count("llm.token_count.prompt_details.cache_write"),
+		ReasoningTokens:  s.Count("llm.token_count.completion_details.reasoning"),
 	}
-	params, _ := decode.Structure(a.JSON("llm.invocation_parameters"))
-	input, _ := decode.Structure(a.JSON("input.value"))
-	responseDump := !params.Get("created_at").IsAbsent() // the Agents SDK packages write the whole response here
-	for _, m := range params.Members() {
-		if name, ok := decode.ParamNames[m.Name]; ok {
-			o.AddParam(name, m.Value)
-		}
+	if n := o.Usage.InputTokens; n != nil && *n == 0 && s.isMade() {
+		o.Usage = tape.Usage{}
 	}
-	o.Streaming = params.Get("stream").True()
-	o.ResponseID = answer.Get("id").Str()
-	name := a.Text("llm.model_name")
-	made := o.ResponseID == "FAKE_ID" || (name == "" || name == answer.Get("model").Str() && !decode.IsDated(name)) && madeOfChunks(answer)
-	if made { // the Agents SDK made this response for a stream; it names the model that was asked
-		o.Model = answer.Get("model").Str()
-	}
-	if o.ResponseID == "FAKE_ID" {
+}
+
+// fakeID is the id of a response that the Agents SDK for Python made of a stream.
+const fakeID = "FAKE_ID"
+
+// isMade reports a response that the Agents SDK made of a stream. It names the model that was asked.
+func (s *modelSpan) isMade() bool {
+	name := s.Text("llm.model_name")
+	return s.answer.Get("id").Str() == fakeID || (name == "" || name == s.answer.Get("model").Str() && !decode.IsDated(name)) && madeOfChunks(s.answer)
+}
+
+// readNames reads the id of the answer, the provider, and which model was asked and which one answered. LangChain numbers its
+// messages itself.
+func (s *modelSpan) readNames(o *dialect.Draft) {
+	if o.ResponseID = s.answer.Get("id").Str(); o.ResponseID == fakeID {
 		o.ResponseID = ""
 	}
-	if choices := answer.Get("choices"); len(o.Response) == 0 && choices.Kind() == exactjson.Array && choices.Len() == 0 {
-		o.ResponseLabel = tape.Missing // the stream was read to its end, and the response holds none of what it said
+	if s.isMade() {
+		o.Model = s.answer.Get("model").Str()
 	}
-	o.ResponseModel = answer.Get("model").Str()
-	decode.FillString(&o.ResponseModel, a.Text("llm.response.model_name", "llm.output_model_name"))
-	if generation := answer.Get("generations").At(0).At(0).Get("message"); generation.Kind() == exactjson.Object {
+	o.ResponseModel = s.answer.Get("model").Str()
+	decode.FillString(&o.ResponseModel, s.Text("llm.response.model_name", "llm.output_model_name"))
+	if generation := s.answer.Get("generations").At(0).At(0).Get("message"); generation.Kind() == exactjson.Object {
 		fields := generation
 		if k := generation.First("kwargs", "data"); k.Kind() == exactjson.Object {
 			fields = k
 		}
-		decode.FillString(&o.ResponseID, fields.Get("response_metadata").Get("id").Str()) // the provider's; LangChain numbers its messages itself
+		decode.FillString(&o.ResponseID, fields.Get("response_metadata").Get("id").Str())
 		if id := fields.Get("id").Str(); !strings.HasPrefix(id, "run-") && !strings.HasPrefix(id, "lc_run-") {
 			decode.FillString(&o.ResponseID, id)
 		}
 		decode.FillString(&o.ResponseModel, fields.Get("response_metadata").First("model_name", "model").Str())
 	}
 	if o.ResponseModel == "" {
-		o.ResponseModel = replyModel(answer)
+		o.ResponseModel = replyModel(s.answer)
 	}
-	decode.FillString(&o.Model, a.Text("llm.request.model_name", "llm.input_model_name"))
-	if !responseDump {
-		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
+	decode.FillString(&o.Model, s.Text("llm.request.model_name", "llm.input_model_name"))
+	if s.params.Get("created_at").IsAbsent() {
+		decode.FillString(&o.Model, s.params.First("model", "model_name", "modelId").Str())
 	}
+	input, _ := decode.Structure(s.JSON("input.value"))
 	decode.FillString(&o.Model, input.First("model", "modelId").Str())
-	settings, _ := decode.Structure(a.JSON("metadata")) // of the client (Pipecat's)
-	if asked := decode.ModelName(settings.Get("model").Str()); asked != "" && strings.HasPrefix(a.Text("llm.model_name"), asked+"-") && decode.IsDated(a.Text("llm.model_name")) {
+	o.Provider = decode.Provider(s.Text("llm.provider", "llm.system"))
+	s.readModelName(o)
+}
+
+// readModelName reads llm.model_name: the model that was asked for, or the one that answered where the settings of the client or
+// the response say so.
+func (s *modelSpan) readModelName(o *dialect.Draft) {
+	named := s.Text("llm.model_name")
+	asked, name := decode.ModelName(s.client.Get("model").Str()), decode.ModelName(named)
+	switch {
+	case asked != "" && strings.HasPrefix(named, asked+"-") && decode.IsDated(named):
 		decode.FillString(&o.Model, asked)
-		decode.FillString(&o.ResponseModel, a.Text("llm.model_name"))
-	} else if name := decode.ModelName(a.Text("llm.model_name")); name == "" {
+		decode.FillString(&o.ResponseModel, named)
+	case name == "":
 		decode.FillString(&o.Model, asked)
-	} else if name != o.ResponseModel {
+	case name != o.ResponseModel:
 		decode.FillString(&o.Model, name)
-	}
-	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
-		o.System = decode.System(settings.First("system_instruction", "system_instructions", "system_prompt", "instructions"))
-	}
-	o.Provider = decode.Provider(a.Text("llm.provider", "llm.system"))
-	if reason := a.Text("llm.finish_reason"); reason != "" {
-		o.FinishReasons = []string{reason}
-	} else if reasons := a.Texts("llm.finish_reasons"); reasons != nil {
-		o.FinishReasons = reasons
-	}
-	o.Usage = tape.Usage{
-		InputTokens:      a.Count("llm.token_count.prompt"),
-		OutputTokens:     a.Count("llm.token_count.completion"),
-		CacheReadTokens:  a.Count("llm.token_count.prompt_details.cache_read"),
-		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
-		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
-	}
-	if made && o.Usage.InputTokens != nil && *o.Usage.InputTokens == 0 { // no request is without tokens
-		o.Usage = tape.Usage{}
 	}
 }
 

@@ -168,62 +168,71 @@ func readOpenLIT(s *dialect.Source, o *dialect.Draft) {
 		o.Name, o.Function, o.ToolKind = s.Span.Name(), true, tape.ToolFunction
 		return
 	}
-	if class := a.Text("gen_ai.framework.error.type"); class != "" { // of LangChain, 1.34: the status is well all the same
+	if class := a.Text("gen_ai.framework.error.type"); class != "" { // of LangChain, 1.34: the status is ok all the same
 		o.Failed, o.Error = true, &tape.Error{Type: class, Message: a.Text("gen_ai.framework.error.message")}
 	}
 	switch o.Class {
 	case dialect.Model:
-		o.Streaming = a.Text("gen_ai.request.is_stream") == "true"
-		if strings.HasSuffix(s.ScopeName, "/instrumentation-vercel-ai") && (a.Has("gen_ai.tool.definitions") || !a.Has("gen_ai.input.messages")) {
-			// it wraps generateText and streamText, which call the model again after each tool, and sees none of that; of one that throws it tells no request
-			o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the first request and the last answer")
-		}
-		o.Response = namedCalls(a)
-		if completion(s, a) == callsUnnamed {
-			o.AddNote(tape.CodeContentAbsent, "response.message.tool_calls", "the producer writes that tools were called, and not which")
-			o.Response, o.FinishReasons = []decode.Message{{Role: tape.RoleAssistant}}, []string{"tool_calls"}
-		}
-		prompts := []string{a.Text("gen_ai.prompt")}
-		for _, e := range s.Span.Events().All() {
-			if e.Name() == "gen_ai.content.prompt" {
-				prompts = append(prompts, (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"))
-			}
-		}
-		for _, text := range prompts {
-			if text != "" && !decode.LooksJSON(text) {
-				o.Request = decode.PromptLines(text)
-			}
-		}
-		if a.Has("gen_ai.prompt") && len(o.Request) > 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
-			o.AddNote(tape.CodeContentAbsent, "request.system", "the producer does not record instructions that are given beside the messages")
-		}
+		readModel(s, a, o)
 	case dialect.Agent:
-		operation := semconv.Operation(s)
-		o.WeakAgent = o.WeakAgent || operation == "workflow" || operation == "graph_execution"
-		if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") { // of agno, 1.35
-			said := decode.TextPart(text)
-			if utf8.RuneCountInString(text) == 2000 { // it ends there, without a mark
-				said.Label = tape.Truncated
-			}
-			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{said}}}
-		}
-		if operation == "graph_execution" && a.Text("langgraph.execution.mode") == "stream" {
-			o.Output = nil // all that was said, the conversation of each step once more
-		}
-		// the state of a graph and of its nodes, as JSON that is cut where it is long
-		out, whole := decode.Structure(a.JSON("gen_ai.workflow.output"))
-		if whole && len(o.Output) == 0 && !o.OutputData.Present() {
-			dialect.ReadWholeAgent(o, exactjson.Value{}, out)
-		}
-		if in, whole := decode.Structure(a.JSON("gen_ai.workflow.input")); whole && len(o.Input) == 0 && !o.InputData.Present() {
-			dialect.ReadWholeAgent(o, in, exactjson.Value{})
-		}
+		readAgent(semconv.Operation(s), a, o)
 	case dialect.Tool:
 		if said := a.Text("error.type"); strings.ContainsAny(said, " \n") && s.Span.Status().Code() == ptrace.StatusCodeError {
-			o.Error = &tape.Error{Message: said} // of agno, which answers with failures; the status says the same of all of them
+			o.Error = &tape.Error{Message: said} // of agno, which answers with failures; the status is the same for all
 		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
+	}
+}
+
+// readModel reads a model call. The wrapper around generateText and streamText of the AI SDK sees none of the calls that these make
+// after each tool; of a call that throws it tells no request.
+func readModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
+	o.Streaming = a.Text("gen_ai.request.is_stream") == "true"
+	if strings.HasSuffix(s.ScopeName, "/instrumentation-vercel-ai") && (a.Has("gen_ai.tool.definitions") || !a.Has("gen_ai.input.messages")) {
+		o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the first request and the last answer")
+	}
+	o.Response = namedCalls(a)
+	if completion(s, a) == callsUnnamed {
+		o.AddNote(tape.CodeContentAbsent, "response.message.tool_calls", "the producer writes that tools were called, and not which")
+		o.Response, o.FinishReasons = []decode.Message{{Role: tape.RoleAssistant}}, []string{"tool_calls"}
+	}
+	prompts := []string{a.Text("gen_ai.prompt")}
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == "gen_ai.content.prompt" {
+			prompts = append(prompts, (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"))
+		}
+	}
+	for _, text := range prompts {
+		if text != "" && !decode.LooksJSON(text) {
+			o.Request = decode.PromptLines(text)
+		}
+	}
+	if a.Has("gen_ai.prompt") && len(o.Request) > 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.AddNote(tape.CodeContentAbsent, "request.system", "the producer does not record instructions that are given beside the messages")
+	}
+}
+
+// readAgent reads an agent, or a graph with its state. The state is JSON, cut where it is long. A streamed graph writes the
+// conversation of each step once more.
+func readAgent(operation string, a decode.Attributes, o *dialect.Draft) {
+	o.WeakAgent = o.WeakAgent || operation == "workflow" || operation == "graph_execution"
+	if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") { // of agno, 1.35
+		said := decode.TextPart(text)
+		if utf8.RuneCountInString(text) == 2000 { // it ends there, without a mark
+			said.Label = tape.Truncated
+		}
+		o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{said}}}
+	}
+	if operation == "graph_execution" && a.Text("langgraph.execution.mode") == "stream" {
+		o.Output = nil
+	}
+	out, whole := decode.Structure(a.JSON("gen_ai.workflow.output"))
+	if whole && len(o.Output) == 0 && !o.OutputData.Present() {
+		dialect.ReadWholeAgent(o, exactjson.Value{}, out)
+	}
+	if in, whole := decode.Structure(a.JSON("gen_ai.workflow.input")); whole && len(o.Input) == 0 && !o.InputData.Present() {
+		dialect.ReadWholeAgent(o, in, exactjson.Value{})
 	}
 }
 

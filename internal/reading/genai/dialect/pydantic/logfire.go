@@ -202,10 +202,9 @@ func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) 
 	request, _ := decode.Structure(a.JSON("request_data"))
 	response, _ := decode.Structure(a.JSON("response_data"))
 	agents := s.ScopeName == "logfire.openai_agents"
-	switch {
-	case s.ScopeName == "logfire.anthropic":
+	if s.ScopeName == "logfire.anthropic" {
 		anthropic.ReadRequest(request, o)
-	default:
+	} else {
 		decode.FillString(&o.Model, request.Get("model").Str())
 		if !agents { // there the messages of the request hold the answer too
 			o.Request, _ = decode.Messages(request.Get("messages"), tape.RoleUser)
@@ -223,38 +222,55 @@ func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) 
 		o.Response = nil // the same, with what the other form lacks
 	}
 	if agents {
-		if input, ok := decode.Messages(a.JSON("raw_input", "input"), tape.RoleUser); ok {
-			o.Request = input
-		}
-		said := a.JSON("output")
-		if list, _ := decode.Structure(said); list.Len() == 1 && list.At(0).Get("output").Kind() == exactjson.Array {
-			said = list.At(0).Get("output") // of a stream of chat completions the SDK makes a response of the other interface
-		}
-		if output, ok := decode.Messages(said, tape.RoleAssistant); ok && said.Str() != "null" { // a list, or null where the call failed
-			o.Response = decode.OneTurn(output)
-		}
-		if settings, ok := decode.Structure(a.JSON("model_settings", "model_config")); ok {
-			logfireParams(settings, o)
-		}
+		readLogfireAgents(a, o)
 	}
-	if all := eventMessages(a.JSON("events")); len(all) > 0 {
-		asked, answered := splitAnswer(all)
-		if len(o.Request) == 0 && !a.Has("gen_ai.input.messages") {
-			o.Request = asked
-		} else if len(asked) > 0 && asked[0].Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) {
-			o.System = asked[0].Parts
-		}
-		if len(o.Response) == 0 && !a.Has("gen_ai.output.messages") {
-			o.Response = answered
-		}
-	}
+	readLogfireEvents(a, o)
 	o.Streaming = request.Get("stream").True() || isLogfireStream(s.Span)
 	o.ResponseID = a.Text("response_id")
 	usage, ok := decode.Structure(a.JSON("usage", "gen_ai.usage.raw"))
 	if !ok {
 		usage = response.Get("usage")
 	}
-	if s.ScopeName == "logfire.anthropic" {
+	readLogfireUsage(s.ScopeName, usage, o)
+}
+
+// readLogfireAgents reads a model call of the Agents SDK. Its output is a list, or null where the call failed. Of a stream of chat
+// completions the SDK makes a response of the other interface.
+func readLogfireAgents(a decode.Attributes, o *dialect.Draft) {
+	if input, ok := decode.Messages(a.JSON("raw_input", "input"), tape.RoleUser); ok {
+		o.Request = input
+	}
+	said := a.JSON("output")
+	if list, _ := decode.Structure(said); list.Len() == 1 && list.At(0).Get("output").Kind() == exactjson.Array {
+		said = list.At(0).Get("output")
+	}
+	if output, ok := decode.Messages(said, tape.RoleAssistant); ok && said.Str() != "null" {
+		o.Response = decode.OneTurn(output)
+	}
+	if settings, ok := decode.Structure(a.JSON("model_settings", "model_config")); ok {
+		logfireParams(settings, o)
+	}
+}
+
+// readLogfireEvents takes what the list of events tells and no other attribute does.
+func readLogfireEvents(a decode.Attributes, o *dialect.Draft) {
+	all := eventMessages(a.JSON("events"))
+	if len(all) == 0 {
+		return
+	}
+	asked, answered := splitAnswer(all)
+	if len(o.Request) == 0 && !a.Has("gen_ai.input.messages") {
+		o.Request = asked
+	} else if len(asked) > 0 && asked[0].Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = asked[0].Parts
+	}
+	if len(o.Response) == 0 && !a.Has("gen_ai.output.messages") {
+		o.Response = answered
+	}
+}
+
+func readLogfireUsage(scope string, usage exactjson.Value, o *dialect.Draft) {
+	if scope == "logfire.anthropic" {
 		anthropic.ReadResponse(exactjson.ObjectValue(exactjson.Member{Name: "usage", Value: usage}), o)
 	} else if usage.Kind() == exactjson.Object {
 		decode.FillUsage(&o.Usage, tape.Usage{
