@@ -9,8 +9,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// EventSpan tells a span that reports one event of a call: what it is an event of, and which. The target of the span is both of them, and the span is called by that and a
-// number: tool.search.start-1, target tool.search.start, name start. It is "" for all others.
+// EventSpan tells a span that reports one event of a call: what it is an event of, and which. The target of
+// the span is both of them, and the span is called by that and a number: tool.search.start-1, target
+// tool.search.start, name start. It is "" for all others.
 func EventSpan(span ptrace.Span) (of, event string) {
 	of, event = EventOf(span)
 	number, numbered := strings.CutPrefix(span.Name(), of+"."+event+"-")

@@ -13,8 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// BodyCall is the call of a model or a tool that the JSON body of a log record reports. Loggers of agents write the request and the answer of a
-// model, or the name, arguments and result of a tool, as members of one object, whatever they call the event.
+// BodyCall is the call of a model or a tool that the JSON body of a log record reports. Loggers of agents
+// write the request and the answer of a model, or the name, arguments and result of a tool, as members of one
+// object, whatever they call the event.
 type BodyCall struct {
 	request, answer, offered  exactjson.Value
 	tool, args, result, lane  exactjson.Value
@@ -48,7 +49,8 @@ func ReadBodyCall(a decode.Attributes) (c BodyCall) {
 	if c.answer.Kind() == exactjson.Object {
 		answer, _ := decode.Messages(c.answer, tape.RoleAssistant)
 		c.said = decode.OneTurn(answer)
-		if calls := c.answer.Get("content"); calls.Kind() == exactjson.Array && !calls.At(0).Get("arguments").IsAbsent() { // what a stream asked for
+		if calls := c.answer.Get("content"); calls.Kind() == exactjson.Array && !calls.At(0).Get("arguments").IsAbsent() {
+			// what a stream asked for
 			parts := decode.ChatCalls(calls)
 			if thought := c.answer.Get("thought").Str(); thought != "" {
 				parts = append([]decode.Part{decode.TextPart(thought)}, parts...)
@@ -60,8 +62,8 @@ func ReadBodyCall(a decode.Attributes) (c BodyCall) {
 	return c
 }
 
-// MayHoldCall says of the body of a log record whether it is worth reading (see ReadBodyCall): most records are no JSON, or not of a call. It costs
-// no more than a look for a few words.
+// MayHoldCall says of the body of a log record whether it is worth reading (see ReadBodyCall): most records
+// are no JSON, or not of a call. It costs no more than a look for a few words.
 func MayHoldCall(body pcommon.Value) bool {
 	switch body.Type() {
 	case pcommon.ValueTypeMap:
@@ -94,9 +96,10 @@ func (c *BodyCall) Role() LogRole {
 	return role
 }
 
-// Certain says that the members can be nothing else than a call, whoever wrote them. Applications log messages with roles, answers of
-// services and names of tools too. A request asks for something and stands beside its answer, the definitions of the tools that it offers, or the
-// instructions of the model, and each of its messages has a role that models know; an answer stands beside the tokens that it took; a tool beside
+// Certain says that the members can be nothing else than a call, whoever wrote them. Applications log
+// messages with roles, answers of services and names of tools too. A request asks for something and stands
+// beside its answer, the definitions of the tools that it offers, or the instructions of the model, and each
+// of its messages has a role that models know; an answer stands beside the tokens that it took; a tool beside
 // an object of arguments and a result.
 func (c *BodyCall) Certain() bool {
 	if c.tool.Str() != "" {

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package genaitest holds what the tests of the dialects share: reading fixtures, and writing reports and messages as
-// text.
+// Package genaitest holds what the tests of the dialects share: reading fixtures, and writing reports and
+// messages as text.
 package genaitest
 
 import (

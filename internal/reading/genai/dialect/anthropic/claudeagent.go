@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ClaudeAgent reads OpenInference's package for the Claude Agent SDK. The package writes no spans of model calls. The span of the run
-// holds the model, its usage and, in Python, its turns. Tools are spans below it.
+// ClaudeAgent reads OpenInference's package for the Claude Agent SDK. The package writes no spans of model
+// calls. The span of the run holds the model, its usage and, in Python, its turns. Tools are spans below it.
 var ClaudeAgent = &dialect.Dialect{
 	ID:       "claude-agent-sdk",
 	Name:     "Claude Agent SDK (OpenInference)",

@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ClaudeAPI reads the native spans of the Anthropic SDKs and of the Claude API behind them. They follow the conventions, but the
-// result of a tool has a name of its own. Both sides of a request stand in one trace.
+// ClaudeAPI reads the native spans of the Anthropic SDKs and of the Claude API behind them. They follow the
+// conventions, but the result of a tool has a name of its own. Both sides of a request stand in one trace.
 var ClaudeAPI = &dialect.Dialect{
 	ID:            "claude-api",
 	Name:          "Claude API and Anthropic SDKs",

@@ -21,8 +21,9 @@ const (
 	claudeCodePrefix = "claude_code."
 )
 
-// ClaudeCode reads Claude Code. Spans hold the tree, times and tool results. Log records hold the texts, the arguments and, where
-// raw bodies are on, whole requests and responses. Both are joined by tool use id, prompt id and time.
+// ClaudeCode reads Claude Code. Spans hold the tree, times and tool results. Log records hold the texts, the
+// arguments and, where raw bodies are on, whole requests and responses. Both are joined by tool use id,
+// prompt id and time.
 var ClaudeCode = &dialect.Dialect{
 	ID:       "claude-code",
 	Name:     "Claude Code",
@@ -65,7 +66,8 @@ func classifyClaudeCode(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-// claudeCodeAsides are the calls that the program makes for itself (titles, suggestions, quota), which are no part of the run.
+// claudeCodeAsides are the calls that the program makes for itself (titles, suggestions, quota), which are no
+// part of the run.
 var claudeCodeAsides = []string{"title", "topic", "quota", "suggest", "summary_line", "prompt_hook", "hook_prompt", "away_summary", "rename", "classifier", "count_tokens", "verify_api_key"}
 
 func claudeCodeAside(a decode.Attributes) bool {
@@ -232,7 +234,8 @@ func readClaudeCodeRecords(s *dialect.Source, a decode.Attributes, o *dialect.Dr
 	return said
 }
 
-// claudeCodeSystem returns the instructions of a request: whole, as a preview that is as long as all of them, or what the program gave of them (in the first request of a run).
+// claudeCodeSystem returns the instructions of a request: whole, as a preview that is as long as all of them,
+// or what the program gave of them (in the first request of a run).
 func claudeCodeSystem(a decode.Attributes) string {
 	if text := a.Text("system_prompt"); text != "" {
 		return text
@@ -319,8 +322,8 @@ type claudeCodeTool struct {
 	success, failure, decision string
 }
 
-// readRecord reads a log record of a tool call. The name of a tool of an MCP server stands beside the arguments; a span may name a
-// class.
+// readRecord reads a log record of a tool call. The name of a tool of an MCP server stands beside the
+// arguments; a span may name a class.
 func (t *claudeCodeTool) readRecord(event string, x decode.Attributes, o *dialect.Draft) {
 	decode.FillString(&o.InvocationID, x.Text("prompt.id"))
 	params, _ := decode.Structure(x.JSON("tool_parameters"))
@@ -367,7 +370,8 @@ func (t *claudeCodeTool) name(o *dialect.Draft) {
 	}
 }
 
-// maxRedacted is how much longer than its token a redacted value may be taken to have been: that of a private key.
+// maxRedacted is how much longer than its token a redacted value may be taken to have been: that of a private
+// key.
 const maxRedacted = 4096
 
 // claudeCodeArgs reads recorded arguments. The log cuts long texts inside them; the stated size tells.

@@ -18,7 +18,8 @@ func ReadRequest(body exactjson.Value, o *dialect.Draft) {
 	}
 	if messages, ok := decode.Messages(body.Get("messages"), tape.RoleUser); ok && len(o.Request) == 0 {
 		o.Request = messages
-		if len(o.System) > 0 && decode.HasRole(messages, tape.RoleSystem) { // one within the conversation is not in place of the instructions
+		if len(o.System) > 0 && decode.HasRole(messages, tape.RoleSystem) {
+			// one within the conversation is not in place of the instructions
 			o.Request = append([]decode.Message{{Role: tape.RoleSystem, Parts: o.System}}, messages...)
 		}
 	}
@@ -29,7 +30,8 @@ func ReadRequest(body exactjson.Value, o *dialect.Draft) {
 	o.Streaming = o.Streaming || body.Get("stream").True()
 }
 
-// ReadResponse reads the body of a response of the Messages API. Its input tokens exclude what came from the cache.
+// ReadResponse reads the body of a response of the Messages API. Its input tokens exclude what came from the
+// cache.
 func ReadResponse(body exactjson.Value, o *dialect.Draft) {
 	if inner := body.Get("message"); inner.Kind() == exactjson.Object {
 		body = inner

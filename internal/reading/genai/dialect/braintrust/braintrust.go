@@ -12,8 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the SDKs that write OpenTelemetry (Go, Java, Ruby, .NET): what went in and came out as JSON of the provider, and what a span is as a
-// member of its span attributes. Their processors also mark spans of others, with braintrust.parent; those are not theirs.
+// Dialect reads the SDKs that write OpenTelemetry (Go, Java, Ruby, .NET): what went in and came out as JSON
+// of the provider, and what a span is as a member of its span attributes. Their processors also mark spans of
+// others, with braintrust.parent; those are not theirs.
 var Dialect = &dialect.Dialect{
 	ID:            "braintrust",
 	Name:          "Braintrust",

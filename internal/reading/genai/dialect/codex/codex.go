@@ -17,8 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the Codex CLI. Arguments, results and the prompt are in log records only. No record holds what the model was sent and
-// answered. Spans hold the turn, the calls, their times and usage. Hundreds of other spans say nothing about the run.
+// Dialect reads the Codex CLI. Arguments, results and the prompt are in log records only. No record holds
+// what the model was sent and answered. Spans hold the turn, the calls, their times and usage. Hundreds of
+// other spans say nothing about the run.
 var Dialect = &dialect.Dialect{
 	ID:            "codex",
 	Name:          "Codex CLI",
@@ -36,7 +37,8 @@ var Dialect = &dialect.Dialect{
 	Read:     readCodex,
 }
 
-// mcpToolsCall is the request to an MCP server inside a tool call; it alone spells the tool's name apart from the server's.
+// mcpToolsCall is the request to an MCP server inside a tool call; it alone spells the tool's name apart from
+// the server's.
 const mcpToolsCall = "mcp.tools.call"
 
 // codexSpans are the spans that hold a run together.

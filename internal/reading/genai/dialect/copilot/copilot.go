@@ -41,7 +41,8 @@ var Dialect = &dialect.Dialect{
 	},
 }
 
-// classify leaves out the span of a call of a model that the runtime began twice: it tells nothing of an answer, not even the tokens or why it ended, and no failure.
+// classify leaves out the span of a call of a model that the runtime began twice: it tells nothing of an
+// answer, not even the tokens or why it ended, and no failure.
 func classify(s *dialect.Source) (dialect.Class, bool) {
 	class, root := semconv.Classify(s)
 	if class == dialect.Model && s.Span.Status().Code() == ptrace.StatusCodeUnset && !dialect.HasPrefixed(s.Span, "gen_ai.response.") && !dialect.HasPrefixed(s.Span, "gen_ai.usage.") &&
@@ -51,8 +52,8 @@ func classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, root
 }
 
-// asSaid takes out what the runtime of the SDK (1.0) writes of a conversation beside it: every message, and every part of one, may come twice, and a line of its own stands before
-// what the user said.
+// asSaid takes out what the runtime of the SDK (1.0) writes of a conversation beside it: every message, and
+// every part of one, may come twice, and a line of its own stands before what the user said.
 func asSaid(messages []decode.Message) []decode.Message {
 	for i := range messages {
 		messages[i].Parts = single(messages[i].Parts, samePart)

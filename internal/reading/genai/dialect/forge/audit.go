@@ -17,7 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Records of Forge's audit stream are log records: the name is this prefix and the event, the body is the line as it came.
+// Records of Forge's audit stream are log records: the name is this prefix and the event, the body is the
+// line as it came.
 const (
 	AuditPrefix   = "forge_audit."
 	CorrelationID = "forge.correlation_id"
@@ -77,7 +78,8 @@ func forgeAuditRole(eventName string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-// readForgeAudit takes from the audit records of a span what the span lacks or holds cut. Records that cannot be trusted are passed over.
+// readForgeAudit takes from the audit records of a span what the span lacks or holds cut. Records that cannot
+// be trusted are passed over.
 func readForgeAudit(s *dialect.Source, o *dialect.Draft) {
 	o.Notes = append(o.Notes, s.Notes...)
 	var records []*auditRecord
@@ -108,7 +110,8 @@ func (r *auditRecord) readRun(o *dialect.Draft) {
 	}
 	in := &dialect.Inbound{Guarded: r.event == "guardrail_check" && r.field("gate") == "input" && r.field("decision") == "masked"}
 	if path := r.field("path"); r.event == "auth_verify" && path != "/" && path != "" {
-		in.Method, in.MethodLabel = strings.TrimPrefix(path, "/"), tape.Inferred // the REST route of that method
+		// the REST route of that method
+		in.Method, in.MethodLabel = strings.TrimPrefix(path, "/"), tape.Inferred
 	}
 	if r.event == "auth_verify" || r.event == "session_start" { // which hold every header that came
 		for _, h := range InboundHeaders {
@@ -191,8 +194,8 @@ func fromAudit(c decode.Content) decode.Content {
 	return c
 }
 
-// whole returns a body of the record, if the record holds it whole and the span does not. The part that the span holds must be
-// the beginning of the body.
+// whole returns a body of the record, if the record holds it whole and the span does not. The part that the
+// span holds must be the beginning of the body.
 func (r *auditRecord) whole(o *dialect.Draft, name, field, held string) (string, bool) {
 	body := r.field(name)
 	prefix, _, cut := decode.ForgeCut(held)
@@ -206,8 +209,8 @@ func (r *auditRecord) whole(o *dialect.Draft, name, field, held string) (string,
 	return body, true
 }
 
-// completion returns the text of the answer, if the span lacks it or holds it cut. An answer that also asks for tools is longer than
-// its text; it is shown whole by the next request.
+// completion returns the text of the answer, if the span lacks it or holds it cut. An answer that also asks
+// for tools is longer than its text; it is shown whole by the next request.
 func (r *auditRecord) completion(o *dialect.Draft, held string) (string, bool) {
 	text := r.field("completion_text")
 	prefix, _, cut := decode.ForgeCut(held)
@@ -233,8 +236,8 @@ func isLong(text string, bytes int) bool {
 	return len(text) == bytes || len(token.Find(text)) > 0
 }
 
-// begins reports that a text begins with what is left of it after a cut. A value that the cut divided was redacted in the whole text only:
-// there the rest of the prefix cannot be compared.
+// begins reports that a text begins with what is left of it after a cut. A value that the cut divided was
+// redacted in the whole text only: there the rest of the prefix cannot be compared.
 func begins(text, prefix string) bool {
 	if strings.HasPrefix(text, prefix) {
 		return true
@@ -256,7 +259,8 @@ const maxDivided = 512
 // contextCut is how the loop ends a result that it cut before the model saw it.
 var contextCut = regexp.MustCompile(`\n\n\[OUTPUT TRUNCATED -- original length: \d+ chars\]$`)
 
-// auditCut reports a body that the record does not hold whole: the cap is configured, so only the marker tells.
+// auditCut reports a body that the record does not hold whole: the cap is configured, so only the marker
+// tells.
 func auditCut(body string) bool {
 	tail := body[max(0, len(body)-100):]
 	m := decode.ForgeMarker.FindStringSubmatch(tail)

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forge holds everything of Forge (github.com/initializ/forge): its spans, the records of its audit stream, how records
-// join spans, and the headers of inbound requests. Package audit below reads the stream itself.
+// Package forge holds everything of Forge (github.com/initializ/forge): its spans, the records of its audit
+// stream, how records join spans, and the headers of inbound requests. Package audit below reads the stream
+// itself.
 package forge
 
 import (
@@ -14,8 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads initializ/forge: a2a.<method> → agent.execute → llm.completion and tool.<name>. Every attribute is cut at 4 KiB, so
-// message lists lose their newest messages and tool spans are the primary source of calls.
+// Dialect reads initializ/forge: a2a.<method> → agent.execute → llm.completion and tool.<name>. Every
+// attribute is cut at 4 KiB, so message lists lose their newest messages and tool spans are the primary
+// source of calls.
 var Dialect = &dialect.Dialect{
 	ID:       "forge",
 	Name:     "Forge",
@@ -29,7 +31,8 @@ var Dialect = &dialect.Dialect{
 	Read:     readForge,
 }
 
-// Scope is the instrumentation scope of Forge, and the one under which the records of its audit stream travel.
+// Scope is the instrumentation scope of Forge, and the one under which the records of its audit stream
+// travel.
 const Scope = "github.com/initializ/forge"
 
 func classifyForge(s *dialect.Source) (dialect.Class, bool) {
@@ -117,7 +120,8 @@ func forgeArgs(v exactjson.Value) decode.Content {
 	return decode.Args(v)
 }
 
-// forgeMessages reads a message list that may have been cut in its middle: the complete leading messages are kept.
+// forgeMessages reads a message list that may have been cut in its middle: the complete leading messages are
+// kept.
 func forgeMessages(text string, role tape.Role) ([]decode.Message, tape.Label) {
 	if label := decode.LabelOf(text); label == tape.Truncated {
 		messages, _ := decode.Messages(decode.LeadingElements(text), role)

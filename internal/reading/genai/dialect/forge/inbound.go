@@ -10,8 +10,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// InboundHeaders are the request headers by which a Forge agent is steered or told its caller, in the order of its documentation.
-// Attribute is the span attribute that holds the header, Audit the member of an audit record; each is empty if there is none.
+// InboundHeaders are the request headers by which a Forge agent is steered or told its caller, in the order
+// of its documentation. Attribute is the span attribute that holds the header, Audit the member of an audit
+// record; each is empty if there is none.
 var InboundHeaders = []struct{ Name, Attribute, Audit string }{
 	{"X-Workflow-ID", "forge.workflow.id", "workflow_id"},
 	{"X-Workflow-Execution-ID", "forge.workflow.execution.id", "workflow_execution_id"},
@@ -27,8 +28,8 @@ var InboundHeaders = []struct{ Name, Attribute, Audit string }{
 // ChannelHeaders are the headers that Forge's channel router adds.
 var ChannelHeaders = []string{"X-Forge-Channel", "X-Forge-Channel-User", "X-Forge-Channel-Email"}
 
-// forgeEntry reads the span of a request. Forge writes the workflow attributes as soon as one such header came, and "" for those that
-// did not come. So an absent attribute is a header that was not sent.
+// forgeEntry reads the span of a request. Forge writes the workflow attributes as soon as one such header
+// came, and "" for those that did not come. So an absent attribute is a header that was not sent.
 func forgeEntry(s *dialect.Source) *dialect.Inbound {
 	a := decode.Attributes(s.Span.Attributes())
 	in := &dialect.Inbound{

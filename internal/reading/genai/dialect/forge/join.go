@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Audit records of calls carry the span id of agent.execute, not that of the call. Within a run, which executes one call after the
-// other, the k-th record of a kind speaks of the k-th span.
+// Audit records of calls carry the span id of agent.execute, not that of the call. Within a run, which
+// executes one call after the other, the k-th record of a kind speaks of the k-th span.
 
 // auditedRun is one run with its records and the spans of its calls, each in order.
 type auditedRun struct {
@@ -35,8 +35,8 @@ type auditedCall struct {
 	denied  bool // a tool that was stopped before it ran, and has no span
 }
 
-// assignForgeAudit hands the records to the spans of the calls they speak of. Records that speak of the run, and records whose call is
-// not certain, go to the run's span.
+// assignForgeAudit hands the records to the spans of the calls they speak of. Records that speak of the run,
+// and records whose call is not certain, go to the run's span.
 func assignForgeAudit(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	runs := auditedRuns(spans)
 	for _, l := range logs {
@@ -57,7 +57,8 @@ func assignForgeAudit(spans, logs []*dialect.Source) (alone, rest []*dialect.Sou
 	return alone, rest
 }
 
-// auditedRuns finds the runs by correlation id, and the calls below each that belong to no run within it. Spans are in order of time.
+// auditedRuns finds the runs by correlation id, and the calls below each that belong to no run within it.
+// Spans are in order of time.
 func auditedRuns(spans []*dialect.Source) map[string]*auditedRun {
 	runs := map[string]*auditedRun{}
 	ofSpan := map[pcommon.SpanID]*auditedRun{}
@@ -133,8 +134,9 @@ func (run *auditedRun) note(code tape.Code, detail string) {
 	run.source.Notes = append(run.source.Notes, dialect.Note{Code: code, Detail: detail})
 }
 
-// distinct puts the records into their order and makes one of those that say the same. Whether a record is confirmed depends on what
-// was given beside it, so a confirmed record outweighs an equal one that is not confirmed.
+// distinct puts the records into their order and makes one of those that say the same. Whether a record is
+// confirmed depends on what was given beside it, so a confirmed record outweighs an equal one that is not
+// confirmed.
 func (run *auditedRun) distinct() {
 	rank := map[string]int{"": 0, AuditChainBrokenSigned: 1, AuditSignatureInvalid: 2, AuditUnsigned: 3, AuditChainBroken: 4}
 	best := map[string]*auditRecord{}
@@ -175,7 +177,8 @@ func (run *auditedRun) distinct() {
 	}
 }
 
-// auditedCalls reads the calls from the records. complete says that none is missing and all can be trusted, so that their order counts.
+// auditedCalls reads the calls from the records. complete says that none is missing and all can be trusted,
+// so that their order counts.
 func (run *auditedRun) auditedCalls() (calls []*auditedCall, complete bool) {
 	complete = true
 	var open *auditedCall
@@ -206,8 +209,9 @@ func (run *auditedRun) auditedCalls() (calls []*auditedCall, complete bool) {
 	return calls, complete
 }
 
-// align pairs records and spans by their order. Two kinds of calls may lack a span: tools that were stopped before they ran, and a
-// model call right after another, which repeats one that gave no answer. Anything else is no alignment, and align returns nil.
+// align pairs records and spans by their order. Two kinds of calls may lack a span: tools that were stopped
+// before they ran, and a model call right after another, which repeats one that gave no answer. Anything else
+// is no alignment, and align returns nil.
 func (run *auditedRun) align(calls []*auditedCall) (taken map[*auditRecord]*dialect.Source, hidden map[*auditedCall]*dialect.Source) {
 	taken, hidden = map[*auditRecord]*dialect.Source{}, map[*auditedCall]*dialect.Source{}
 	open := run.calls
@@ -288,7 +292,8 @@ func (run *auditedRun) prove(calls []*auditedCall) map[*auditRecord]*dialect.Sou
 	return taken
 }
 
-// proves reports that no body of the call contradicts the span, and that one is what the span held before it was cut.
+// proves reports that no body of the call contradicts the span, and that one is what the span held before it
+// was cut.
 func (c *auditedCall) proves(s *dialect.Source) bool {
 	a := decode.Attributes(s.Span.Attributes())
 	proved := false
@@ -308,8 +313,8 @@ func (c *auditedCall) proves(s *dialect.Source) bool {
 	return proved
 }
 
-// hiddenCall makes a source of a model call that no span reports. The record tells its time to the second only, so it begins when the
-// call before it, which it repeats, had ended.
+// hiddenCall makes a source of a model call that no span reports. The record tells its time to the second
+// only, so it begins when the call before it, which it repeats, had ended.
 func (run *auditedRun) hiddenCall(r *auditRecord, before *dialect.Source) *dialect.Source {
 	span := ptrace.NewSpan()
 	r.source.Span.CopyTo(span)

@@ -15,7 +15,8 @@ import (
 
 // This file tells what a span is: from an attribute that says it.
 
-// classWords say what a span is. If a value has several of the words, the first line that has one of them decides.
+// classWords say what a span is. If a value has several of the words, the first line that has one of them
+// decides.
 var classWords = []classLine{
 	{dialect.Noise, []string{"embedding", "embeddings", "rerank", "reranker", "guardrail", "evaluator", "memory", "chunk", "event"}},
 	{dialect.Tool, []string{"tool", "tools", "function"}},
@@ -52,8 +53,8 @@ func typeOf(m pcommon.Map) (value string, known bool) {
 	return value, best >= 0
 }
 
-// ClassOf tells what a span says that it is, in a word of any producer: its kind, type or operation. said is whether one of its attributes is there
-// to say that, in whatever word.
+// ClassOf tells what a span says that it is, in a word of any producer: its kind, type or operation. said is
+// whether one of its attributes is there to say that, in whatever word.
 func ClassOf(m pcommon.Map) (class dialect.Class, said bool) {
 	if value, known := typeOf(m); known {
 		class, _ = classOf(value)
@@ -143,7 +144,8 @@ func classOf(value string) (dialect.Class, bool) {
 	return classWords[first].class, true
 }
 
-// keyClass tells what a span is from the key of what went in or came out: the word before says it, as in acme.llm.request and acmeToolArgs.
+// keyClass tells what a span is from the key of what went in or came out: the word before says it, as in
+// acme.llm.request and acmeToolArgs.
 func keyClass(stem string) (class dialect.Class, word string) {
 	w := words(stem)
 	if last := len(w) - 1; last > 0 && slices.Contains(bareContent, w[last]) && (slots[w[last-1]] != 0 || slots[w[last]] == 0) {
@@ -162,15 +164,18 @@ func keyClass(stem string) (class dialect.Class, word string) {
 	return dialect.Unclassified, ""
 }
 
-// keyClasses gathers what the keys of what went in and came out tell of a span. Other services have tools, agents and models too: each takes something in
-// and gives something out here, and one that no word of a conversation is with is told by a word that only language models have.
+// keyClasses gathers what the keys of what went in and came out tell of a span. Other services have tools,
+// agents and models too: each takes something in and gives something out here, and one that no word of a
+// conversation is with is told by a word that only language models have.
 type keyClasses struct {
 	class         dialect.Class
 	in, out, said bool
 	differ        bool
 	failed        bool // the span ended with an error: nothing need have come out
 	own           bool // the words are ones that agents alone have: builds have agents with an input, too
-	asked         bool // what a user said went in: user.query beside agent.answer. A span has to bear the name of an agent then: agents of a help desk are people
+	// what a user said went in: user.query beside agent.answer. A span has to bear the name of an agent then:
+	// agents of a help desk are people
+	asked bool
 }
 
 func (k *keyClasses) add(key string) {

@@ -15,8 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// This file tells the call of a model by its values alone, whatever their keys are, in words of another language too: one of them is what a model
-// answered, and another one what it was asked. Bodies under the keys of HTTP do not count: those of an agent that speaks the API of a provider itself look alike.
+// This file tells the call of a model by its values alone, whatever their keys are, in words of another
+// language too: one of them is what a model answered, and another one what it was asked. Bodies under the
+// keys of HTTP do not count: those of an agent that speaks the API of a provider itself look alike.
 
 // exchanged reports a span that holds both.
 func exchanged(span ptrace.Span) bool {
@@ -24,7 +25,8 @@ func exchanged(span ptrace.Span) bool {
 	return ok
 }
 
-// exchange returns the two, from the attributes of a span and of its events; ok is false when one of them is not there, or two values may be it.
+// exchange returns the two, from the attributes of a span and of its events; ok is false when one of them is
+// not there, or two values may be it.
 func exchange(span ptrace.Span) (asked, answered content, ok bool) {
 	if asked, answered, ok = stepAnswered(span); ok {
 		return asked, answered, true

@@ -22,8 +22,9 @@ import (
 // functionWords are those for a function.
 var functionWords = []string{"fn", "func", "function"}
 
-// calledFunction reads the function of a program that a span or its events record; nil: there is none. Functions are steps of a
-// program. A conversation that knows one as a tool makes it the call of a tool; functions alone make no run.
+// calledFunction reads the function of a program that a span or its events record; nil: there is none.
+// Functions are steps of a program. A conversation that knows one as a tool makes it the call of a tool;
+// functions alone make no run.
 func calledFunction(span ptrace.Span) *dialect.Called {
 	for _, read := range []func(ptrace.Span) *dialect.Called{typedFunction, WrittenAround, byPosition, byNamespace} {
 		if called := read(span); called != nil {
@@ -33,16 +34,17 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 	return nil
 }
 
-// functionKeys are the keys of one namespace that may speak of a function. Of several keys for one value, the first in the order
-// of the alphabet counts: attributes have no order.
+// functionKeys are the keys of one namespace that may speak of a function. Of several keys for one value, the
+// first in the order of the alphabet counts: attributes have no order.
 type functionKeys struct {
 	named         bool
 	in, out       exactjson.Value
 	inKey, outKey string
 }
 
-// byNamespace reads a function of which one namespace tells the name (acme.fn.qualname), the arguments as an object or a list
-// (acme.fn.args, acme.trace.arg_values), and what it returned (acme.fn.output) unless it failed.
+// byNamespace reads a function of which one namespace tells the name (acme.fn.qualname), the arguments as an
+// object or a list (acme.fn.args, acme.trace.arg_values), and what it returned (acme.fn.output) unless it
+// failed.
 func byNamespace(span ptrace.Span) *dialect.Called {
 	all := functionNamespaces(span)
 	for _, namespace := range slices.Sorted(maps.Keys(all)) {
@@ -109,9 +111,10 @@ func (p *functionKeys) add(key string, w []string, v pcommon.Value) {
 	}
 }
 
-// typedFunction reads a span whose type is the word function and nothing else, and that names which one of the program it was, as programs do (span_type = Function beside
-// function = Shop.answer, of Prompt flow): so a decorator writes whatever it stands around, the loop of an agent as well as a tool. It is nil for any other span. A type function without
-// that is the word of some vendors for the call of a tool.
+// typedFunction reads a span whose type is the word function and nothing else, and that names which one of
+// the program it was, as programs do (span_type = Function beside function = Shop.answer, of Prompt flow): so
+// a decorator writes whatever it stands around, the loop of an agent as well as a tool. It is nil for any
+// other span. A type function without that is the word of some vendors for the call of a tool.
 func typedFunction(span ptrace.Span) *dialect.Called {
 	if value, known := typeOf(span.Attributes()); !known || !strings.EqualFold(value, "function") {
 		return nil
@@ -139,8 +142,9 @@ func typedFunction(span ptrace.Span) *dialect.Called {
 // maxArguments bounds how many arguments of a function are read.
 const maxArguments = 8
 
-// byPosition reads a function whose span holds its arguments by their places and what it returned under its own name: agent.generate.argument.0 beside agent.generate.result in a span named
-// agent.generate (Mastra before its tracing). It is nil for any other span.
+// byPosition reads a function whose span holds its arguments by their places and what it returned under its
+// own name: agent.generate.argument.0 beside agent.generate.result in a span named agent.generate (Mastra
+// before its tracing). It is nil for any other span.
 func byPosition(span ptrace.Span) *dialect.Called {
 	if len(span.Name()) > maxFunctionName || !hasPositions(span) {
 		return nil
@@ -194,8 +198,9 @@ func readFunction(called *dialect.Called, o *dialect.Draft) {
 	o.InputData, o.OutputData = decode.Content{Value: called.In}, decode.Content{Value: called.Out}
 }
 
-// Bare keys under which an application writes, on a span around a function of its own, what went in and what came out. A question is one by itself; other programs write an input
-// of their steps as well, and beside it what came of them.
+// Bare keys under which an application writes, on a span around a function of its own, what went in and what
+// came out. A question is one by itself; other programs write an input of their steps as well, and beside it
+// what came of them.
 var (
 	askedKeys = []string{"question", "prompt", "user_input", "user_message", "user_query", "user_prompt", "user_question"}
 	tookKeys  = append(slices.Clone(askedKeys), "input")
@@ -205,8 +210,8 @@ var (
 	parameterKeys = []string{"parameters", "params", "arguments", "args", "input"}
 )
 
-// WrittenAround reads a span that an application wrote around a function of its own: a question, an input beside what came of it, or a tool beside its parameters. It is nil for any other
-// span.
+// WrittenAround reads a span that an application wrote around a function of its own: a question, an input
+// beside what came of it, or a tool beside its parameters. It is nil for any other span.
 func WrittenAround(span ptrace.Span) *dialect.Called {
 	first := func(keys []string) exactjson.Value {
 		for _, key := range keys {
@@ -235,8 +240,9 @@ var (
 	agentNames    = []string{"agent", "assistant", "bot", "chatbot", "copilot"}
 )
 
-// answeredQuestion reads a span that is named after an agent and holds a question and the answer to it, unless the span failed, in one namespace of an application: app.question
-// beside app.answer. Of several namespaces that do, it is the first in the order of the alphabet.
+// answeredQuestion reads a span that is named after an agent and holds a question and the answer to it,
+// unless the span failed, in one namespace of an application: app.question beside app.answer. Of several
+// namespaces that do, it is the first in the order of the alphabet.
 func answeredQuestion(span ptrace.Span) *dialect.Called {
 	asked := ""
 	if len(span.Name()) > maxFunctionName || !slices.ContainsFunc(words(span.Name()), func(word string) bool { return slices.Contains(agentNames, word) }) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads spans of no known dialect by the names that many hand-written instrumentations share. Bare names (input, output, …)
-// count only beside one of its marks.
+// Dialect reads spans of no known dialect by the names that many hand-written instrumentations share. Bare
+// names (input, output, …) count only beside one of its marks.
 var Dialect = &dialect.Dialect{
 	ID:   "generic",
 	Name: "Hand-written spans",
@@ -26,7 +26,8 @@ var Dialect = &dialect.Dialect{
 }
 
 var (
-	genericArgs    = []string{"tool.arguments", "tool.args", "tool.input", "function.arguments", "input.value", "input", "tool.parameters"} // the last is often the schema
+	// the last is often the schema
+	genericArgs    = []string{"tool.arguments", "tool.args", "tool.input", "function.arguments", "input.value", "input", "tool.parameters"}
 	genericResults = []string{"tool.result", "tool.output", "function.result", "function.output", "output.value", "output"}
 )
 
@@ -36,12 +37,14 @@ func classifyGeneric(s *dialect.Source) (dialect.Class, bool) {
 	case a.Has("openinference.span.kind"):
 		return dialect.Unclassified, false
 	case a.Text("gen_ai.operation.name") == "chat" && dialect.HasPrefixed(s.Span, "llm.input_messages.", "llm.output_messages."):
-		return dialect.Model, false // messages under other keys than those of the conventions that name the operation
+		// messages under other keys than those of the conventions that name the operation
+		return dialect.Model, false
 	case a.Text("gen_ai.operation.name") != "":
 		return dialect.Unclassified, false
 	case dialect.HasPrefixed(s.Span, "llm.input_messages.", "llm.output_messages."), a.Has("gen_ai.response.content"):
 		if own, _ := ClassOf(s.Span.Attributes()); own == dialect.Agent {
-			return dialect.Unclassified, false // it says so in a word of its own: what a run or a step of it was handed
+			// it says so in a word of its own: what a run or a step of it was handed
+			return dialect.Unclassified, false
 		}
 		return dialect.Model, false
 	case a.Text("tool.name", "function.name") != "" && !a.Has("llm.model_name") && !a.Has("gen_ai.request.model"):

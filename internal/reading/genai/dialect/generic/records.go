@@ -37,8 +37,8 @@ var recordNames = []struct {
 	{toolRecord, [][]string{{"tool", "function"}, {"call", "result", "output", "use", "execution"}}},
 }
 
-// EventOf is the name of the event that a logger of structured records writes into a field of the record or of its body. Any text may stand there: it
-// is taken where it says what a record of an agent reports.
+// EventOf is the name of the event that a logger of structured records writes into a field of the record or
+// of its body. Any text may stand there: it is taken where it says what a record of an agent reports.
 func EventOf(a decode.Attributes, body pcommon.Value) string {
 	name := a.Text("event")
 	if name == "" {
@@ -53,7 +53,9 @@ func EventOf(a decode.Attributes, body pcommon.Value) string {
 	if len(w) < 2 {
 		return ""
 	}
-	for _, r := range recordNames { // what a user said begins a run where the name of the record says so, and not a field: a sub-agent is asked in the same words
+	for _, r := range recordNames {
+		// what a user said begins a run where the name of the record says so, and not a field: a sub-agent is
+		// asked in the same words
 		if r.kind == toolRecord && slices.Contains(r.words[0], w[len(w)-2]) && slices.Contains(r.words[1], w[len(w)-1]) {
 			return name
 		}
@@ -101,8 +103,9 @@ func fields(a decode.Attributes) decode.Attributes {
 	return decode.Attributes(all)
 }
 
-// lifecycle are the words with which the records of a tool's span end: that it began, with what, and how it ended. Builds have tools that begin and end too:
-// such a record speaks of a span that is the call of a tool, and is nothing without it.
+// lifecycle are the words with which the records of a tool's span end: that it began, with what, and how it
+// ended. Builds have tools that begin and end too: such a record speaks of a span that is the call of a tool,
+// and is nothing without it.
 var lifecycle = []string{"input", "started", "start", "finished", "finish", "end", "ended", "completed", "complete", "returned", "invoked"}
 
 // ofToolSpan reports such a record.
@@ -115,8 +118,8 @@ func ofToolSpan(name string, a decode.Attributes) bool {
 	return toolOf(a) != "" && (!argsOf(a).IsAbsent() || !resultOf(a).IsAbsent())
 }
 
-// kindOf tells what a record reports: its event's name says so, and an attribute holds it. Records of other programs have such names too,
-// but not what belongs to them.
+// kindOf tells what a record reports: its event's name says so, and an attribute holds it. Records of other
+// programs have such names too, but not what belongs to them.
 func kindOf(name string, a decode.Attributes) recordKind {
 	w := words(name)
 	if len(w) < 2 || len(name) > 80 {
@@ -138,7 +141,8 @@ func kindOf(name string, a decode.Attributes) recordKind {
 	return noRecord
 }
 
-// unknownLog gives the role of a log record: what the user asked begins a run, and calls of tools belong to the last one of their conversation.
+// unknownLog gives the role of a log record: what the user asked begins a run, and calls of tools belong to
+// the last one of their conversation.
 func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	kind := kindOf(name, a)
 	if kind == noRecord {
@@ -165,7 +169,8 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	case toolRecord:
 		role.Class, role.CallID = dialect.Tool, callOf(a)
 		_, given := decode.Structure(argsOf(a))
-		role.Alone = given || role.CallID != "" || role.Conversation != "" // a build has tools with a name and a result too
+		// a build has tools with a name and a result too
+		role.Alone = given || role.CallID != "" || role.Conversation != ""
 		for key := range a.All() {
 			if ends(key, "duration", "ms") {
 				role.Lasted = time.Duration(decode.OrZero(a.Count(key))) * time.Millisecond
@@ -175,7 +180,8 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-// slotClass is the class of the call of which a record holds what went in or came out, or the instructions, where its name says both: acme.tool.result.
+// slotClass is the class of the call of which a record holds what went in or came out, or the instructions,
+// where its name says both: acme.tool.result.
 func slotClass(name string) dialect.Class {
 	if stem, _, ok := slotOf(name); len(name) > 80 || (!ok || stem != name) && !systemKey(name) {
 		return dialect.Unclassified
@@ -187,8 +193,9 @@ func slotClass(name string) dialect.Class {
 	return dialect.Unclassified
 }
 
-// holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call and came out of it: a whole call. One of the two
-// is a part of a call in an attribute: the body of a record is also what services log of their own.
+// holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call
+// and came out of it: a whole call. One of the two is a part of a call in an attribute: the body of a record
+// is also what services log of their own.
 func holdsCall(a decode.Attributes) (whole, part bool) {
 	in, asked, out, inBody := false, false, false, false
 	for key, v := range slotsOf(a) {
@@ -209,7 +216,8 @@ func holdsCall(a decode.Attributes) (whole, part bool) {
 	return (in || asked) && out, (in || out) && !inBody
 }
 
-// said reports messages of which a model wrote one or was instructed with one, or the request that names a model.
+// said reports messages of which a model wrote one or was instructed with one, or the request that names a
+// model.
 func said(v pcommon.Value) bool {
 	if !mayHoldMessages(v, 0) {
 		return false
@@ -236,7 +244,8 @@ func mayRespond(v pcommon.Value) bool {
 	return false
 }
 
-// slotsOf are the attributes of a record that say what went in or came out, and the members of its body that do.
+// slotsOf are the attributes of a record that say what went in or came out, and the members of its body that
+// do.
 func slotsOf(a decode.Attributes) iter.Seq2[string, pcommon.Value] {
 	return func(yield func(string, pcommon.Value) bool) {
 		for key, v := range a.All() {
@@ -278,8 +287,9 @@ func membersOf(text string) map[string]any {
 	return out
 }
 
-// bodyRole gives the role of a record whose JSON body is certainly the call of a model or a tool. What a model was asked and answered is a call even
-// where no span is; a tool's report only speaks of a call that a span or a conversation shows.
+// bodyRole gives the role of a record whose JSON body is certainly the call of a model or a tool. What a
+// model was asked and answered is a call even where no span is; a tool's report only speaks of a call that a
+// span or a conversation shows.
 func bodyRole(a decode.Attributes) dialect.LogRole {
 	call := dialect.ReadBodyCall(a)
 	role := call.Role()
@@ -312,7 +322,8 @@ func callOf(a decode.Attributes) string {
 	return decode.UsableID(find(a, func(key string) bool { return ends(key, "call", "id") || ends(key, "use", "id") }).Str())
 }
 
-// argsOf and resultOf prefer no attribute to one that names a size, a kind or a schema: only the last word of a key counts.
+// argsOf and resultOf prefer no attribute to one that names a size, a kind or a schema: only the last word of
+// a key counts.
 func argsOf(a decode.Attributes) exactjson.Value {
 	return find(a, func(key string) bool {
 		return !isForeign(key) && slices.Contains([]string{"args", "arguments", "input"}, lastWord(key[lastSegment(key):]))

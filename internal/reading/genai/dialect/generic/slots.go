@@ -17,9 +17,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// This file finds what went into a span and came out of it: in its attributes, its events and its log records.
+// This file finds what went into a span and came out of it: in its attributes, its events and its log
+// records.
 
-// The words that say what an attribute holds: the last ones of a segment of its key. Those of the last two lists mean something else before the last segment.
+// The words that say what an attribute holds: the last ones of a segment of its key. Those of the last two
+// lists mean something else before the last segment.
 var (
 	inWords      = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks", "payload", "kwargs"}
 	outWords     = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer", "reply", "generated", "returned"}
@@ -77,12 +79,15 @@ func words(name string) []string {
 	return out
 }
 
-// slotOf finds the segment of a key that says that the attribute belongs to what went in or came out. stem is the key up to that segment.
+// slotOf finds the segment of a key that says that the attribute belongs to what went in or came out. stem is
+// the key up to that segment.
 func slotOf(key string) (stem string, out, ok bool) {
 	switch {
-	case key == "gen_ai.prompt" || key == "gen_ai.completion": // of the conventions' first version, for whatever went in and came out
+	case key == "gen_ai.prompt" || key == "gen_ai.completion":
+		// of the conventions' first version, for whatever went in and came out
 		return key, key == "gen_ai.completion", true
-	case key == "gen_ai.request.body" || key == "gen_ai.response.body": // of no version, for what went over the wire
+	case key == "gen_ai.request.body" || key == "gen_ai.response.body":
+		// of no version, for what went over the wire
 		return key, key == "gen_ai.response.body", true
 	case isForeign(key):
 		return "", false, false
@@ -103,8 +108,8 @@ func slotOf(key string) (stem string, out, ok bool) {
 	return "", false, false
 }
 
-// slotWord is the word of a segment that may say what went in or came out: the last one, or the one before it where the last says only that a value
-// stands there (return_value).
+// slotWord is the word of a segment that may say what went in or came out: the last one, or the one before it
+// where the last says only that a value stands there (return_value).
 func slotWord(segment string) string {
 	word := lastWord(segment)
 	if len(word) < len(segment) && slices.Contains(bareContent, word) {
@@ -131,7 +136,8 @@ func lastWord(segment string) string {
 // ends reports a key that ends with the words.
 func ends(key string, last ...string) bool {
 	word := last[len(last)-1]
-	if key = strings.TrimRight(key, "._-:/"); len(key) < len(word) || !strings.EqualFold(key[len(key)-len(word):], word) { // as most keys; it is asked of all spans of all services
+	if key = strings.TrimRight(key, "._-:/"); len(key) < len(word) || !strings.EqualFold(key[len(key)-len(word):], word) {
+		// as most keys; it is asked of all spans of all services
 		return false
 	}
 	w := words(key)
@@ -150,7 +156,8 @@ type content struct {
 	gaps     bool // which do not hold all of it
 }
 
-// contents gathers the attributes of a span by stem: the value of the stem itself, else an object of what stands below it.
+// contents gathers the attributes of a span by stem: the value of the stem itself, else an object of what
+// stands below it.
 func contents(a decode.Attributes) (in, out []content) {
 	stems := map[string]bool{}
 	for key := range a.All() {
@@ -191,15 +198,17 @@ func contents(a decode.Attributes) (in, out []content) {
 	return in, out
 }
 
-// onlyNames reports an object that says of what somebody speaks, or how it was recorded, and nothing that went in or came out: the task of acme.task.name, and
-// what acme.result.truncated says of acme.result or of the result of a convention.
+// onlyNames reports an object that says of what somebody speaks, or how it was recorded, and nothing that
+// went in or came out: the task of acme.task.name, and what acme.result.truncated says of acme.result or of
+// the result of a convention.
 func onlyNames(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
 		return !slices.Contains([]string{"name", "id", "type", "kind", "version", "status", "truncated", "mime_type"}, m.Name)
 	})
 }
 
-// LabelCut labels the arguments and the result of a call that an attribute beside them says to be cut: acme.tool.result.truncated, tool_args_truncated.
+// LabelCut labels the arguments and the result of a call that an attribute beside them says to be cut:
+// acme.tool.result.truncated, tool_args_truncated.
 func LabelCut(m pcommon.Map, o *dialect.Draft) {
 	for key, v := range m.All() {
 		before, ok := cutSuffixFold(key, "truncated")
@@ -227,7 +236,8 @@ func typedValue(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// literal reads a dict, or a list of them, that Python's str() wrote, and messages that Java's toString() wrote: what was recorded so is the value.
+// literal reads a dict, or a list of them, that Python's str() wrote, and messages that Java's toString()
+// wrote: what was recorded so is the value.
 func literal(v exactjson.Value) exactjson.Value {
 	text := strings.TrimSpace(v.Str())
 	if messages, ok := decode.JavaMessages(text); ok {
@@ -242,7 +252,8 @@ func literal(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// best returns the value that scores highest, of equals one that is whole before what was gathered from several keys, and then the one with the shortest stem.
+// best returns the value that scores highest, of equals one that is whole before what was gathered from
+// several keys, and then the one with the shortest stem.
 func best(list []content, score func(content) int) exactjson.Value {
 	if first := bestContent(list, score); first != nil {
 		return first.value
@@ -263,7 +274,8 @@ func bestContent(list []content, score func(content) int) *content {
 	return first
 }
 
-// whole is negative where the first of two is whole and the other gathered, positive where it is the other way.
+// whole is negative where the first of two is whole and the other gathered, positive where it is the other
+// way.
 func whole(a, b content) int {
 	switch {
 	case a.gathered == b.gathered:
@@ -290,8 +302,9 @@ func told(span ptrace.Span) (list []telling) {
 	return list
 }
 
-// slotName is the key under which the message of an event belongs: hand-written spans tell one message per event, its members as attributes (role, content,
-// tool_calls). The content is a text, whatever it looks like. Empty for events that are no message, and for those whose name does not say of what.
+// slotName is the key under which the message of an event belongs: hand-written spans tell one message per
+// event, its members as attributes (role, content, tool_calls). The content is a text, whatever it looks
+// like. Empty for events that are no message, and for those whose name does not say of what.
 func slotName(e telling) string {
 	role, ok := e.attributes.Get("role")
 	if _, known := decode.KnownRole(role.Str()); !ok || !known {
@@ -310,7 +323,8 @@ func slotName(e telling) string {
 	return ""
 }
 
-// messagesTold gathers the messages that events tell one by one: those that went in as a list, of those that came out the last.
+// messagesTold gathers the messages that events tell one by one: those that went in as a list, of those that
+// came out the last.
 func messagesTold(list []telling) map[string]pcommon.Value {
 	var out map[string]pcommon.Value
 	for _, e := range list {
@@ -342,8 +356,8 @@ func messagesTold(list []telling) map[string]pcommon.Value {
 // bareContent are keys that say nothing but that a value stands there: the name of the event says which.
 var bareContent = []string{"content", "value", "body", "data", "text", "payload", "json"}
 
-// withTold adds to the attributes of a span what its events and log records say went in or came out. What the span says itself
-// stays.
+// withTold adds to the attributes of a span what its events and log records say went in or came out. What the
+// span says itself stays.
 func withTold(s *dialect.Source) decode.Attributes {
 	t := gathering{own: s.Span.Attributes()}
 	named := func(key string, v pcommon.Value) { t.add("", key, v) }
@@ -378,7 +392,8 @@ type gathering struct {
 	added    bool
 }
 
-// add takes an attribute of an event or a record. A bare key becomes the name of the event, which says what stands there.
+// add takes an attribute of an event or a record. A bare key becomes the name of the event, which says what
+// stands there.
 func (t *gathering) add(name, key string, v pcommon.Value) {
 	if slices.Contains(bareContent, key) {
 		key = name
@@ -398,8 +413,9 @@ func (t *gathering) add(name, key string, v pcommon.Value) {
 	}
 }
 
-// addRecord takes what a log record says that is no report of its own. The body of a record may be a message or a value as it is.
-// It counts where no attribute does: then it is more than what people read, and the name of the record says what it is.
+// addRecord takes what a log record says that is no report of its own. The body of a record may be a message
+// or a value as it is. It counts where no attribute does: then it is more than what people read, and the name
+// of the record says what it is.
 func (t *gathering) addRecord(l ptrace.Span) {
 	a := decode.Attributes(l.Attributes())
 	if kindOf(l.Name(), a) != noRecord || isForeign(l.Name()) || bodyRole(a).Class != dialect.Unclassified {
@@ -425,7 +441,8 @@ func (t *gathering) addRecord(l ptrace.Span) {
 	}
 }
 
-// spread yields the members of an object in which a span holds all that it says: nothing in its key says what it is, and members of it do.
+// spread yields the members of an object in which a span holds all that it says: nothing in its key says what
+// it is, and members of it do.
 func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)) {
 	if isForeign(key) || !slices.Contains(bareContent, lastWord(key[lastSegment(key):])) || v.Type() != pcommon.ValueTypeStr || !strings.HasPrefix(v.Str(), "{") {
 		return
@@ -451,8 +468,8 @@ func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)
 	}
 }
 
-// spreadTold yields the members of an object in which an event tells all that it does, under the name of the event, which says of what: the data of acme.tool.content,
-// {"params": …}, is acme.tool.params.
+// spreadTold yields the members of an object in which an event tells all that it does, under the name of the
+// event, which says of what: the data of acme.tool.content, {"params": …}, is acme.tool.params.
 func spreadTold(e telling, key string, v pcommon.Value, yield func(key string, v pcommon.Value)) {
 	of := e.name
 	if at := lastSegment(of); at > 0 && slices.Contains(bareContent, of[at:]) {

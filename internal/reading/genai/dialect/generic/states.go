@@ -14,14 +14,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// This file reads the steps of a graph that tell in two events, under the same key, the state that they were given and what they returned (LangGraph4j's hook: lg4j.state in start and
-// end). A step that was given a conversation which it is the model's turn to go on with, and returned one message of the model, asked it.
+// This file reads the steps of a graph that tell in two events, under the same key, the state that they were
+// given and what they returned (LangGraph4j's hook: lg4j.state in start and end). A step that was given a
+// conversation which it is the model's turn to go on with, and returned one message of the model, asked it.
 
 // maxStates bounds how many events of a span are looked at.
 const maxStates = 16
 
-// states are the conversation that an event of a span tells first, and what the last event with an attribute of the same key, or else the last of all, tells; absent where no event tells a
-// conversation, or none comes after it.
+// states are the conversation that an event of a span tells first, and what the last event with an attribute
+// of the same key, or else the last of all, tells; absent where no event tells a conversation, or none comes
+// after it.
 func states(span ptrace.Span) (before, after exactjson.Value) {
 	events := span.Events()
 	for i := range min(events.Len(), maxStates) {
@@ -37,7 +39,8 @@ func states(span ptrace.Span) (before, after exactjson.Value) {
 	return exactjson.Value{}, exactjson.Value{}
 }
 
-// conversationTold is the first conversation among the attributes of an event, in the order of their keys; key is empty where none holds one.
+// conversationTold is the first conversation among the attributes of an event, in the order of their keys;
+// key is empty where none holds one.
 func conversationTold(m pcommon.Map) (key string, value exactjson.Value) {
 	for k, v := range m.All() {
 		if isForeign(k) || key != "" && key < k || !mayHoldMessages(v, 0) {
@@ -50,7 +53,8 @@ func conversationTold(m pcommon.Map) (key string, value exactjson.Value) {
 	return key, value
 }
 
-// stateIn is what an event tells of the state: under the key under which it was told before, else the one value that holds messages.
+// stateIn is what an event tells of the state: under the key under which it was told before, else the one
+// value that holds messages.
 func stateIn(m pcommon.Map, key string) (exactjson.Value, bool) {
 	if v, ok := m.Get(key); ok {
 		return literal(decode.JSONOf(v)), true
@@ -91,7 +95,9 @@ func stepAnswered(span ptrace.Span) (asked, answered content, ok bool) {
 	}
 	answer, turn := said[len(said)-1], given[len(given)-1]
 	if answer.Role != tape.RoleAssistant || turn.Role == tape.RoleAssistant && decode.HasCalls(turn) == decode.HasCalls(answer) {
-		return content{}, content{}, false // of two answers in a row the second may be what a step made of the first, not where it alone asks for tools; calls that nobody answered are none
+		// of two answers in a row the second may be what a step made of the first, not where it alone asks
+		// for tools; calls that nobody answered are none
+		return content{}, content{}, false
 	}
 	all := listOf(after)
 	last := all.At(all.Len() - 1)
@@ -101,7 +107,8 @@ func stepAnswered(span ptrace.Span) (asked, answered content, ok bool) {
 // beginWords are those of an event that tells what a step begins with.
 var beginWords = []string{"start", "started", "begin", "enter", "entered", "before"}
 
-// askedInVain returns the conversation that a step said it began with which told nothing of an end, and does not say that it ended well: it was the model's turn to go on.
+// askedInVain returns the conversation that a step said it began with which told nothing of an end, and does
+// not say that it ended well: it was the model's turn to go on.
 func askedInVain(span ptrace.Span) (asked content, ok bool) {
 	if span.Status().Code() == ptrace.StatusCodeOk || span.Events().Len() == 0 || span.Events().Len() > maxStates {
 		return content{}, false
@@ -134,7 +141,8 @@ func messagesOf(state exactjson.Value) []decode.Message {
 	return messages
 }
 
-// listOf is the list of messages in a state, one of which may stand alone in it; an empty list where none or several are.
+// listOf is the list of messages in a state, one of which may stand alone in it; an empty list where none or
+// several are.
 func listOf(state exactjson.Value) exactjson.Value {
 	object, _ := decode.Structure(state)
 	asList := func(v exactjson.Value) (exactjson.Value, bool) {

@@ -20,9 +20,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Unknown reads spans and log records of instrumentations that no other dialect knows, whatever namespace their attributes have. It goes by
-// the words with which keys end (input, output, arguments, span type, …) and by the shape of the values. Of records it reads what a user asked,
-// what the agent answered, and the calls of tools, see unknownLog.
+// Unknown reads spans and log records of instrumentations that no other dialect knows, whatever namespace
+// their attributes have. It goes by the words with which keys end (input, output, arguments, span type, …)
+// and by the shape of the values. Of records it reads what a user asked, what the agent answered, and the
+// calls of tools, see unknownLog.
 var Unknown = &dialect.Dialect{
 	ID:       "unknown",
 	Name:     "Any other instrumentation",
@@ -35,8 +36,8 @@ var Unknown = &dialect.Dialect{
 	Repairs:  dialect.Repairs{Hooks: []dialect.Hook{{Quirk: dialect.RoundsIntegers, Run: labelRounded}}},
 }
 
-// recognises reports a span of an agent run that has no known mark. Such a span says what it is and what went in or came out, or a
-// conversation went in or came out of it.
+// recognises reports a span of an agent run that has no known mark. Such a span says what it is and what went
+// in or came out, or a conversation went in or came out of it.
 func recognises(span ptrace.Span) bool {
 	if _, known := typeOf(span.Attributes()); known {
 		for key, v := range span.Attributes().All() {
@@ -56,7 +57,8 @@ func recognises(span ptrace.Span) bool {
 		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span) || hasStates(span) || failedStep(span)
 }
 
-// NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
+// NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model.
+// What went in and came out may lie in records.
 func NamesModel(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
 		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) {
@@ -69,7 +71,8 @@ func NamesModel(span ptrace.Span) bool {
 	return false
 }
 
-// prompted reports a span that names a model, what it was prompted with and what it answered, side by side: acme.model, acme.prompt and acme.response.
+// prompted reports a span that names a model, what it was prompted with and what it answered, side by side:
+// acme.model, acme.prompt and acme.response.
 func prompted(m pcommon.Map) bool {
 	for key := range m.All() {
 		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) || !ends(key, "model") {
@@ -92,12 +95,14 @@ func prompted(m pcommon.Map) bool {
 // looseToolName are names of spans that name a tool no better than those of other services do: tool.lint.
 var looseToolName = regexp.MustCompile(`(?i)^tools?[ ./]|\.tool$`)
 
-// namesTool reports a span that says by its keys, or by its name, that it is the call of a tool: its name, and what went in or came out. The name of a
-// function alone is what other services record as well, and so is a word of a span's name: both have to be there then.
+// namesTool reports a span that says by its keys, or by its name, that it is the call of a tool: its name,
+// and what went in or came out. The name of a function alone is what other services record as well, and so is
+// a word of a span's name: both have to be there then.
 func namesTool(span ptrace.Span) bool {
 	named := false
 	for key, v := range span.Attributes().All() {
-		if _, may := cutSuffixFold(key, "name"); may && !named && v.Type() == pcommon.ValueTypeStr && v.Str() != "" { // before the words of the key are told apart, of most in vain
+		if _, may := cutSuffixFold(key, "name"); may && !named && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+			// before the words of the key are told apart, of most in vain
 			named = ends(key, "tool", "name") || ends(key, "tool", "call", "name")
 		}
 	}
@@ -115,7 +120,8 @@ func namesTool(span ptrace.Span) bool {
 	take := func(isOut bool) { in, out = in || !isOut, out || isOut }
 	for key := range span.Attributes().All() {
 		stem, isOut, ok := slotOf(key)
-		if ok && (stem == key || slices.Contains(bareContent, key[len(stem)+1:])) { // a setting of a request is nothing that went in
+		if ok && (stem == key || slices.Contains(bareContent, key[len(stem)+1:])) {
+			// a setting of a request is nothing that went in
 			take(isOut)
 		}
 	}
@@ -130,7 +136,8 @@ func namesTool(span ptrace.Span) bool {
 // maxFunctionName is longer than functions are named.
 const maxFunctionName = 80
 
-// wasHandedCall reports the span of a function of a program that runs whichever tool it is told to (execute_tool, handleToolCall): a call, by its name and with arguments, went in.
+// wasHandedCall reports the span of a function of a program that runs whichever tool it is told to
+// (execute_tool, handleToolCall): a call, by its name and with arguments, went in.
 func wasHandedCall(span ptrace.Span) bool {
 	if len(span.Name()) > maxFunctionName || !slices.Contains(words(span.Name()), "tool") {
 		return false
@@ -165,8 +172,8 @@ func conversed(m pcommon.Map) bool {
 	return false
 }
 
-// speaks reports the key of who speaks in one of the messages that stand below what went in or came out, a key for each of their members: acme.input.0.role
-// beside acme.input.0.content.
+// speaks reports the key of who speaks in one of the messages that stand below what went in or came out, a
+// key for each of their members: acme.input.0.role beside acme.input.0.content.
 func speaks(m pcommon.Map, key string, v pcommon.Value) bool {
 	before, ok := strings.CutSuffix(key, ".role")
 	if !ok || v.Type() != pcommon.ValueTypeStr {
@@ -206,8 +213,8 @@ func mayHoldMessages(v pcommon.Value, depth int) bool {
 // speakers are the members of a message that say who speaks.
 var speakers = []string{"role", "speaker", "author", "sender", "from"}
 
-// mayConverse tells without decoding a text that may hold messages from most others. People converse as well: where roles have another name than that,
-// one of them is a model's.
+// mayConverse tells without decoding a text that may hold messages from most others. People converse as well:
+// where roles have another name than that, one of them is a model's.
 func mayConverse(text string) bool {
 	if text == "" || text[0] != '{' && text[0] != '[' {
 		return false
@@ -251,8 +258,8 @@ func classifyUnknown(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent && (!weak(value) || a.Has("input.value") || s.Span.ParentSpanID().IsEmpty())
 }
 
-// classByContent is the class of a span without a type: it names a tool, or a conversation went into it and it names the model or holds the response of
-// a provider.
+// classByContent is the class of a span without a type: it names a tool, or a conversation went into it and
+// it names the model or holds the response of a provider.
 func classByContent(s *dialect.Source) dialect.Class {
 	if namesTool(s.Span) {
 		return dialect.Tool
@@ -449,8 +456,9 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Draft) 
 	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
 }
 
-// NamesResponse reports a span that calls the model of the response that of the request: the parameters beside it, which name that model too, are those of a response, with its id and the
-// time at which it was made (the packages for the Agents SDK). No request has these.
+// NamesResponse reports a span that calls the model of the response that of the request: the parameters
+// beside it, which name that model too, are those of a response, with its id and the time at which it was
+// made (the packages for the Agents SDK). No request has these.
 func NamesResponse(a decode.Attributes, model string) bool {
 	parameters, _ := decode.Structure(find(a, func(key string) bool {
 		return ends(key, "request", "parameters") || ends(key, "invocation", "parameters")
@@ -468,12 +476,14 @@ func readModelName(a decode.Attributes, o *dialect.Draft) {
 	}
 	decode.FillString(&o.Model, asked)
 	if name := decode.ModelName(find(a, func(key string) bool { return modelKey(key) && !answers(key) }).Str()); snapshot.MatchString(name) {
-		decode.FillString(&o.ResponseModel, name) // what a provider answers with when it was asked for the model without a date
+		// what a provider answers with when it was asked for the model without a date
+		decode.FillString(&o.ResponseModel, name)
 	} else {
 		decode.FillString(&o.Model, name)
 	}
 	decode.FillString(&o.ResponseModel, decode.ModelName(find(a, func(key string) bool { return modelKey(key) && answers(key) }).Str()))
-	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" { // what else is known of the call may stand in one value (AgentScope 1.0.8)
+	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" {
+		// what else is known of the call may stand in one value (AgentScope 1.0.8)
 		told, _ := decode.Structure(find(a, func(key string) bool { return ends(key, "metadata") }))
 		o.Model = decode.ModelName(told.First("model_name", "model", "model_id").Str())
 	}
@@ -525,8 +535,8 @@ func labelRounded(_ *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// rounded reports an integer that JavaScript has rounded, in all likelihood: beyond what a double holds exactly, and written as one prints. Round
-// numbers, such as times in nanoseconds, are whole in any case.
+// rounded reports an integer that JavaScript has rounded, in all likelihood: beyond what a double holds
+// exactly, and written as one prints. Round numbers, such as times in nanoseconds, are whole in any case.
 func rounded(v exactjson.Value) bool {
 	if inner, ok := decode.Structure(v); ok {
 		v = inner
@@ -541,7 +551,8 @@ func rounded(v exactjson.Value) bool {
 // conversation prefers what holds messages, the more the better.
 func conversation(c content) int { return len(decode.Transcript(c.value)) }
 
-// ofTool prefers what is named after a call to what is named after anything else, and what is named after a model least.
+// ofTool prefers what is named after a call to what is named after anything else, and what is named after a
+// model least.
 func ofTool(c content) int {
 	w := words(c.stem)
 	has := func(names ...string) bool {
@@ -569,7 +580,8 @@ func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
 	return a.JSON(found)
 }
 
-// instructions returns the system prompt that stands in an attribute of its own, else the one that a recorded response of the Responses API repeats.
+// instructions returns the system prompt that stands in an attribute of its own, else the one that a recorded
+// response of the Responses API repeats.
 func instructions(a decode.Attributes) exactjson.Value {
 	said := find(a, func(key string) bool { return systemKey(key) && !ends(key, "system") })
 	if text, _ := decode.WholeText(said); decode.UsableID(text) == "" {
@@ -584,8 +596,9 @@ func instructions(a decode.Attributes) exactjson.Value {
 	return said
 }
 
-// instructionsOfResponse are those that a response of the Responses API repeats, of which a span holds all but what came out, under whatever key (gen_ai.execution.payload, of Microsoft Agent
-// 365's package for the Agents SDK).
+// instructionsOfResponse are those that a response of the Responses API repeats, of which a span holds all
+// but what came out, under whatever key (gen_ai.execution.payload, of Microsoft Agent 365's package for the
+// Agents SDK).
 func instructionsOfResponse(a decode.Attributes) exactjson.Value {
 	best, found := "", exactjson.Value{}
 	for key, v := range a.All() {
@@ -612,7 +625,8 @@ func isSentence(text string) bool {
 	return spaces >= 2 || spaces == 1 && strings.HasSuffix(text, ".")
 }
 
-// named returns the name of a tool: an attribute, else the name of its span without what says that it is a tool.
+// named returns the name of a tool: an attribute, else the name of its span without what says that it is a
+// tool.
 func named(a decode.Attributes, span string) string {
 	if name := find(a, toolNameKey).Str(); name != "" {
 		return name

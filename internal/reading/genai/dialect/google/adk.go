@@ -17,9 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// ADK reads Google's Agent Development Kit in Python, TypeScript, Go and Java: invocation → invoke_agent → call_llm →
-// execute_tool. The native attributes hold the whole request and response; a generate_content span inside call_llm is the same call.
-// Keys inside are written in snake or camel case, as the language has it.
+// ADK reads Google's Agent Development Kit in Python, TypeScript, Go and Java: invocation → invoke_agent →
+// call_llm → execute_tool. The native attributes hold the whole request and response; a generate_content span
+// inside call_llm is the same call. Keys inside are written in snake or camel case, as the language has it.
 var ADK = &dialect.Dialect{
 	ID:     "google-adk",
 	Name:   "Google Agent Development Kit",
@@ -113,8 +113,8 @@ func openInferenceMessages(a decode.Attributes) []decode.Message {
 	return messages
 }
 
-// readADKConventions reads what versions from 2.13 on write under the keys of the conventions. The contents are those of the older attributes,
-// wrappers included.
+// readADKConventions reads what versions from 2.13 on write under the keys of the conventions. The contents
+// are those of the older attributes, wrappers included.
 func readADKConventions(s *dialect.Source, o *dialect.Draft) {
 	conventions := dialect.NewDraft()
 	defer conventions.Discard()
@@ -131,8 +131,9 @@ func readADKConventions(s *dialect.Source, o *dialect.Draft) {
 	o.Fill(conventions)
 }
 
-// dropPlaces takes the ids off calls and results that ADK writes where Gemini gave none: the name of the tool and the place of the part in its message. Text may stand before the calls, so
-// that their results have other numbers.
+// dropPlaces takes the ids off calls and results that ADK writes where Gemini gave none: the name of the tool
+// and the place of the part in its message. Text may stand before the calls, so that their results have other
+// numbers.
 func dropPlaces(lists ...[]decode.Message) {
 	names := map[string]bool{}
 	of := func(id string) (name string) {
@@ -176,7 +177,8 @@ func bracketed(name string) string {
 	return strings.TrimSuffix(rest, "]")
 }
 
-// adkObject returns a JSON attribute; "{}" is what ADK writes when the capture of content is off, and on spans of another kind.
+// adkObject returns a JSON attribute; "{}" is what ADK writes when the capture of content is off, and on
+// spans of another kind.
 func adkObject(a decode.Attributes, key string) (v exactjson.Value, cut bool) {
 	text := a.Text(key)
 	if text == "" || text == "{}" || text == "<not specified>" {
@@ -193,7 +195,8 @@ func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 		return
 	}
 	o.Model = request.Get("model").Str()
-	o.Request, _ = decode.Messages(request.First("contents", "content"), tape.RoleUser) // "content": Go before 1.0
+	// "content": Go before 1.0
+	o.Request, _ = decode.Messages(request.First("contents", "content"), tape.RoleUser)
 	adkMessages(o.Request, adkWraps(s, a.Text("gcp.vertex.agent.llm_request")))
 	config := request.Get("config")
 	o.System = decode.System(config.First("system_instruction", "systemInstruction"))
@@ -277,11 +280,14 @@ func adkMessages(messages []decode.Message, wraps wrapping) {
 
 // wrapping is which results a version of ADK puts an object around, beside texts, numbers and the like.
 type wrapping struct {
-	lists   bool // in "results" instead of "result"
-	objects bool // in "result": Python's does so with objects of classes; Go's makes an object of whatever has members, and what it recorded so is what the tool returned
+	lists bool // in "results" instead of "result"
+	// in "result": Python's does so with objects of classes; Go's makes an object of whatever has members,
+	// and what it recorded so is what the tool returned
+	objects bool
 }
 
-// adkWraps tells the wrapping of a span. text is JSON that ADK wrote in it, "" where there are no lists to be told by it.
+// adkWraps tells the wrapping of a span. text is JSON that ADK wrote in it, "" where there are no lists to be
+// told by it.
 func adkWraps(s *dialect.Source, text string) wrapping {
 	return wrapping{lists: text != "" && adkWrapsLists(s, text), objects: decode.Attributes(s.Resource).Text("telemetry.sdk.language") != "go"}
 }
@@ -305,8 +311,9 @@ func adkResult(c decode.Content, wraps wrapping) decode.Content {
 	return decode.UnwrapResult(c).Content
 }
 
-// adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's has a space after each
-// colon, and Go writes neither call_llm spans nor the type of a tool. The colon behind the first member tells: texts in it may hold JSON of any spelling.
+// adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's
+// has a space after each colon, and Go writes neither call_llm spans nor the type of a tool. The colon behind
+// the first member tells: texts in it may hold JSON of any spelling.
 func adkWrapsLists(s *dialect.Source, text string) bool {
 	switch (decode.Attributes(s.Resource)).Text("telemetry.sdk.language") {
 	case "", "nodejs", "webjs":
@@ -361,7 +368,9 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 		return
 	}
 	if result == "{}" && a.Text("gen_ai.tool_call.id", "gen_ai.tool.call.id") == "<not specified>" {
-		return // written before the tool runs: Java has not come to the event that carries the response, which names the call
+		// written before the tool runs: Java has not come to the event that carries the response, which names
+		// the call
+		return
 	}
 	c := decode.Result(exactjson.StringValue(result), true)
 	// some versions write the whole event that carries the response
@@ -378,14 +387,15 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Result, o.Failed = u.Content, u.IsError || isErrorResponse(u.Content.Value)
 }
 
-// isErrorResponse reports the response of a function that holds nothing but "error", a text: so Gemini's API has a function say that it failed, and ADK, whose spans of
-// tools that threw show no failure in Python 1.24 and in Java where the program answers for them.
+// isErrorResponse reports the response of a function that holds nothing but "error", a text: so Gemini's API
+// has a function say that it failed, and ADK, whose spans of tools that threw show no failure in Python 1.24
+// and in Java where the program answers for them.
 func isErrorResponse(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && v.Len() == 1 && v.Get("error").Kind() == exactjson.String && v.Get("error").Str() != ""
 }
 
-// readGeminiEvents reads the events of ADK's stable mode and of the google-genai package, whose content is a Gemini content object. A streamed answer has one choice
-// per chunk and, last, the whole.
+// readGeminiEvents reads the events of ADK's stable mode and of the google-genai package, whose content is a
+// Gemini content object. A streamed answer has one choice per chunk and, last, the whole.
 func readGeminiEvents(s *dialect.Source, o *dialect.Draft) {
 	var asked, choices []decode.Message
 	for _, e := range semconv.Events(s) {

@@ -15,9 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// GeminiCLI reads Gemini CLI: llm_call, tool_call and the spans around them. Most of these spans open a trace of their own, so the
-// prompt id holds a run together. Span values are cut at 10 000 characters. With traces off its log records tell the same without
-// results.
+// GeminiCLI reads Gemini CLI: llm_call, tool_call and the spans around them. Most of these spans open a trace
+// of their own, so the prompt id holds a run together. Span values are cut at 10 000 characters. With traces
+// off its log records tell the same without results.
 var GeminiCLI = &dialect.Dialect{
 	ID:     "gemini-cli",
 	Name:   "Gemini CLI",
@@ -57,8 +57,8 @@ func geminiEvent(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, geminiPrefix), qwenPrefix)
 }
 
-// geminiLog gives the roles of the log events. Requests and tool calls name their span when traces are on, and stand alone
-// otherwise.
+// geminiLog gives the roles of the log events. Requests and tool calls name their span when traces are on,
+// and stand alone otherwise.
 func geminiLog(name string, a decode.Attributes) dialect.LogRole {
 	role := dialect.LogRole{
 		Conversation: a.Text("session.id"),
@@ -202,7 +202,8 @@ func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// readGeminiModelLog takes from a log record what the span lacks or holds cut; records are cut much later than spans.
+// readGeminiModelLog takes from a log record what the span lacks or holds cut; records are cut much later
+// than spans.
 func readGeminiModelLog(name string, a decode.Attributes, o *dialect.Draft) {
 	switch geminiEvent(name) {
 	case "api_request":
@@ -282,7 +283,8 @@ func geminiResults(messages []decode.Message) {
 	}
 }
 
-// geminiResult opens {"output": text} and the marks around what came from outside; {"error": text} says that the call failed.
+// geminiResult opens {"output": text} and the marks around what came from outside; {"error": text} says that
+// the call failed.
 func geminiResult(c decode.Content) (decode.Content, bool) {
 	if c.Value.Kind() != exactjson.Object || c.Value.Len() != 1 {
 		return c, false

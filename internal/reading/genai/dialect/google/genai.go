@@ -12,8 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// GenAI reads the OpenTelemetry package for the google-genai SDK. Its older releases put the events of a call into log records;
-// Logfire moves them into one attribute (events). Automatic function calls are flattened, value by value, as text.
+// GenAI reads the OpenTelemetry package for the google-genai SDK. Its older releases put the events of a call
+// into log records; Logfire moves them into one attribute (events). Automatic function calls are flattened,
+// value by value, as text.
 var GenAI = &dialect.Dialect{
 	ID:       "google-genai",
 	Name:     "google-genai SDK (OpenTelemetry)",
@@ -57,8 +58,8 @@ func readGoogleGenAI(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// readGoogleEvents reads the events of a call that Logfire moved into one attribute. Each event holds a part, or a whole message of
-// whoever said it. What the user said at once, part by part, is one message.
+// readGoogleEvents reads the events of a call that Logfire moved into one attribute. Each event holds a part,
+// or a whole message of whoever said it. What the user said at once, part by part, is one message.
 func readGoogleEvents(events exactjson.Value, o *dialect.Draft) {
 	parts := true
 	for _, m := range events.Members() {
@@ -99,8 +100,8 @@ func readGoogleEvents(events exactjson.Value, o *dialect.Draft) {
 	o.Request = joined
 }
 
-// readGoogleTool reads an automatic function call. Without a value of each argument the capture of content is off: the types alone
-// are told.
+// readGoogleTool reads an automatic function call. Without a value of each argument the capture of content is
+// off: the types alone are told.
 func readGoogleTool(a decode.Attributes, o *dialect.Draft) {
 	if v := a.Unflatten("code.function.parameters."); v.Kind() == exactjson.Object {
 		var members []exactjson.Member

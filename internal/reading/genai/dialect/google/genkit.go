@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Genkit reads Firebase Genkit in JavaScript, Go and Python: every action is a span with its whole input and output as JSON. Call
-// ids stand only in the messages (ref).
+// Genkit reads Firebase Genkit in JavaScript, Go and Python: every action is a span with its whole input and
+// output as JSON. Call ids stand only in the messages (ref).
 var Genkit = &dialect.Dialect{
 	ID:       "genkit",
 	Name:     "Genkit",
@@ -73,7 +73,8 @@ func readGenkit(s *dialect.Source, o *dialect.Draft) {
 		readGenkitModel(name, input, output, o)
 		o.RequestLabel, o.ResponseLabel = inputLabel, outputLabel
 	case dialect.Tool:
-		o.Name = name[strings.LastIndexByte(name, '/')+1:] // what stands before it is a namespace that the model does not see
+		// what stands before it is a namespace that the model does not see
+		o.Name = name[strings.LastIndexByte(name, '/')+1:]
 		o.ToolKind = tape.ToolFunction
 		if v := a.JSON("genkit:input"); !v.IsAbsent() {
 			o.Args = decode.Args(v)
@@ -120,9 +121,11 @@ func genkitJSON(a decode.Attributes, key string) (exactjson.Value, tape.Label) {
 	return parsed, ""
 }
 
-// genkitResult takes the object off in which multipart tools return: {"output": X}, with media beside it where there is any.
+// genkitResult takes the object off in which multipart tools return: {"output": X}, with media beside it
+// where there is any.
 func genkitResult(c decode.Content, subtype string) decode.Content {
-	if subtype == "tool.v2" && c.Value.Kind() == exactjson.Object && c.Value.Len() == 0 { // Go leaves out an output of nil
+	if subtype == "tool.v2" && c.Value.Kind() == exactjson.Object && c.Value.Len() == 0 {
+		// Go leaves out an output of nil
 		c.Value, c.Envelope = exactjson.NullValue, append(c.Envelope, "genkit.multipart")
 	}
 	if subtype == "tool.v2" && c.Value.Kind() == exactjson.Object && c.Value.Len() == 1 {

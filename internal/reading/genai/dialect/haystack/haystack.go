@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads deepset Haystack: pipelines of components, and agents with a span per step. Older agents run all tools of a turn
-// in one ToolInvoker component: those calls are taken from the messages around it.
+// Dialect reads deepset Haystack: pipelines of components, and agents with a span per step. Older agents run
+// all tools of a turn in one ToolInvoker component: those calls are taken from the messages around it.
 var Dialect = &dialect.Dialect{
 	ID:       "haystack",
 	Name:     "Haystack",
@@ -108,8 +108,8 @@ func readHaystack(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// haystackInput reads what went in, as JSON or as str() writes it. Where tools stand in it, which are functions of the program and have no text, the messages before
-// them are read.
+// haystackInput reads what went in, as JSON or as str() writes it. Where tools stand in it, which are
+// functions of the program and have no text, the messages before them are read.
 func haystackInput(v exactjson.Value) exactjson.Value {
 	if input, ok := decode.Structure(v); ok {
 		return input

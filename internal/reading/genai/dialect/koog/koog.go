@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads JetBrains Koog: agent.<id> → run.<id> → node.<name> → llm.chat and tool.<name>. The Langfuse adapter flattens messages
-// into attributes. Every call then stands in a message of role tool.
+// Dialect reads JetBrains Koog: agent.<id> → run.<id> → node.<name> → llm.chat and tool.<name>. The Langfuse
+// adapter flattens messages into attributes. Every call then stands in a message of role tool.
 var Dialect = &dialect.Dialect{
 	ID:       "koog",
 	Name:     "JetBrains Koog",
@@ -31,7 +31,9 @@ func readKoog(s *dialect.Source, o *dialect.Draft) {
 	switch o.Class {
 	case dialect.Model:
 		o.Request, o.RequestLabel = semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
-		if len(o.Request) == 0 { // from 1.0 the adapter keeps one result of a message with several, and the conventions' attribute beside it all
+		if len(o.Request) == 0 {
+			// from 1.0 the adapter keeps one result of a message with several, and the conventions' attribute
+			// beside it all
 			o.Request = koogMessages(a, "gen_ai.prompt.", tape.RoleUser)
 		}
 		o.Response = decode.OneTurn(koogMessages(a, "gen_ai.completion.", tape.RoleAssistant))
@@ -44,7 +46,8 @@ func readKoog(s *dialect.Source, o *dialect.Draft) {
 		if v := a.JSON("output.value"); !v.IsAbsent() {
 			u := decode.UnwrapResult(decode.Result(v, false))
 			o.Result, o.Failed = u.Content, u.IsError
-		} else if v := a.JSON("gen_ai.tool.call.result"); !v.IsAbsent() { // from 1.0: what the tool returned, as its serialiser wrote it, a text in quotes
+		} else if v := a.JSON("gen_ai.tool.call.result"); !v.IsAbsent() {
+			// from 1.0: what the tool returned, as its serialiser wrote it, a text in quotes
 			u := decode.UnwrapResult(decode.Result(v, true))
 			o.Result, o.Failed = u.Content, u.IsError
 		}

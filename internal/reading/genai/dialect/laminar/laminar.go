@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the Laminar SDKs: spans of functions with named arguments and return value, beside model calls of provider
-// instrumentations that carry the same association attributes.
+// Dialect reads the Laminar SDKs: spans of functions with named arguments and return value, beside model
+// calls of provider instrumentations that carry the same association attributes.
 var Dialect = &dialect.Dialect{
 	ID:            "laminar",
 	Name:          "Laminar",
@@ -39,7 +39,8 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 	}
 	switch class, ok := laminarTypes[kind]; {
 	case strings.HasPrefix(s.Span.Name(), "lmnr.internal"), s.ScopeName == mastraExporter && strings.HasPrefix(s.Span.Name(), "chunk: "):
-		return dialect.Noise, false // also a piece of an answer, which Mastra's exporter types as a model call
+		// also a piece of an answer, which Mastra's exporter types as a model call
+		return dialect.Noise, false
 	case ok:
 		return class, class == dialect.Agent
 	case a.Text("gen_ai.operation.name", "gen_ai.request.model", "traceloop.span.kind", "openinference.span.kind") != "":
@@ -47,12 +48,14 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 	case s.Span.ParentSpanID().IsEmpty() && (a.Has("lmnr.span.input") || a.Has("lmnr.span.output")):
 		return dialect.Agent, true
 	case strings.HasPrefix(s.ScopeName, "lmnr") && (a.Has("lmnr.span.input") || a.Has("lmnr.span.output")):
-		return dialect.Structure, false // a function; the AI SDK writes its own spans with the tracer it is given, and they say what they are
+		// a function; the AI SDK writes its own spans with the tracer it is given, and they say what they are
+		return dialect.Structure, false
 	}
 	return dialect.Unclassified, false
 }
 
-// mastraExporter is the scope of Mastra's exporter for Laminar. What it exports went through Mastra's filter of sensitive data.
+// mastraExporter is the scope of Mastra's exporter for Laminar. What it exports went through Mastra's filter
+// of sensitive data.
 const mastraExporter = "@mastra/laminar"
 
 func readLaminar(s *dialect.Source, o *dialect.Draft) {

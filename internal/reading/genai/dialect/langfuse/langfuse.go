@@ -16,8 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the Langfuse SDKs for Python and JavaScript from version 3 on. They write one attribute for what went in and one
-// for what came out, of any shape. The name of a tool is the name of its span. Call ids stand only inside messages.
+// Dialect reads the Langfuse SDKs for Python and JavaScript from version 3 on. They write one attribute for
+// what went in and one for what came out, of any shape. The name of a tool is the name of its span. Call ids
+// stand only inside messages.
 var Dialect = &dialect.Dialect{
 	ID:       "langfuse",
 	Name:     "Langfuse SDK",
@@ -41,10 +42,13 @@ func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
 		return class, class == dialect.Agent
 	}
 	if kind == "" && s.ScopeName != "langfuse-sdk" && (a.Has("langfuse.observation.input") || a.Has("langfuse.observation.output")) && (strings.EqualFold(a.Text("openinference.span.kind"), "llm") || openinference.CallsModel(a)) {
-		return dialect.Model, false // another instrumentation's span of a call, on which the conversation was put (LiteLLM's callback for Langfuse, beside the keys of OpenInference)
+		// another instrumentation's span of a call, on which the conversation was put (LiteLLM's callback for
+		// Langfuse, beside the keys of OpenInference)
+		return dialect.Model, false
 	}
 	if kind == "" && s.ScopeName != "langfuse-sdk" {
-		return dialect.Unclassified, false // another instrumentation's span, on which only the trace's attributes were put
+		// another instrumentation's span, on which only the trace's attributes were put
+		return dialect.Unclassified, false
 	}
 	switch {
 	case a.Has("langfuse.observation.model.name"), a.Has("langfuse.observation.usage_details"):
@@ -124,7 +128,8 @@ func readLangfuse(s *dialect.Source, o *dialect.Draft) {
 }
 
 func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
-	if text, ok := dialect.OwnJSON(out); ok && strings.HasPrefix(s.Span.Name(), "OpenAI.") { // as the wrapper for JavaScript names them
+	if text, ok := dialect.OwnJSON(out); ok && strings.HasPrefix(s.Span.Name(), "OpenAI.") {
+		// as the wrapper for JavaScript names them
 		out = exactjson.Value{}
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 	}
@@ -142,13 +147,16 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	streams := strings.HasPrefix(s.Span.Name(), "OpenAI.") && strings.Contains(a.Text("langfuse.observation.model.parameters"), `"stream":true`)
 	answered := !out.IsAbsent() || a.Has("langfuse.observation.usage_details")
 	if isLangfuseWrapper(s.Span.Name()) && !streams && !o.Failed && answered {
-		decode.FillString(&o.ResponseModel, name) // the wrappers write the model that answered over the one that was asked for, where they saw an answer
+		// the wrappers write the model that answered over the one that was asked for, where they saw an
+		// answer
+		decode.FillString(&o.ResponseModel, name)
 	} else {
 		decode.FillString(&o.Model, name)
 	}
 	if !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
-		// they are taken from the response: a call that failed has none; in Python its span does not say either which API was called
+		// they are taken from the response: a call that failed has none; in Python its span does not say
+		// either which API was called
 		o.Quirks.Add(dialect.OmitsSystem, len(o.System) == 0 && (s.Span.Name() == "OpenAI.responses" || s.Span.Name() == "OpenAI-generation" && !answered))
 	}
 	o.Quirks.Add(dialect.OmitsCalls, s.Span.Name() == "OpenAI.responses" && (out.Str() != "" || out.IsAbsent() && len(o.Response) > 0))
@@ -158,11 +166,13 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	decode.FillUsage(&o.Usage, decode.Usage(a.JSON("langfuse.observation.usage_details")))
 }
 
-// handsOn reports the step by which LangGraph hands on what a task returned, a message of a tool perhaps: it tells of no call and no state of its own.
+// handsOn reports the step by which LangGraph hands on what a task returned, a message of a tool perhaps: it
+// tells of no call and no state of its own.
 func handsOn(s *dialect.Source) bool { return strings.HasPrefix(s.Span.Name(), "ChannelWrite<") }
 
-// unsigned reads the messages of a request of which the record tells no author: the handler for LangChain until 4.2 writes the name of a message in place of its role where the program has its
-// classes from another copy of the package (CommonJS beside ECMAScript modules), and few messages have a name.
+// unsigned reads the messages of a request of which the record tells no author: the handler for LangChain
+// until 4.2 writes the name of a message in place of its role where the program has its classes from another
+// copy of the package (CommonJS beside ECMAScript modules), and few messages have a name.
 func unsigned(in exactjson.Value) (list []decode.Message) {
 	v, _ := decode.Structure(in)
 	without := false
@@ -186,7 +196,8 @@ func isLangfuseWrapper(name string) bool {
 	return strings.HasPrefix(name, "OpenAI.") || strings.HasPrefix(name, "OpenAI-")
 }
 
-// langfuseLosses labels what the SDK writes for values that have no JSON form, and arguments of which nobody knows what they were.
+// langfuseLosses labels what the SDK writes for values that have no JSON form, and arguments of which nobody
+// knows what they were.
 func langfuseLosses(s *dialect.Source, parts []decode.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -204,8 +215,8 @@ func writtenInPython(s *dialect.Source) bool {
 	return decode.Attributes(s.Resource).Text("telemetry.sdk.language") == "python"
 }
 
-// longDigits reports a text in a value that is an integer beyond what JavaScript holds: the SDK for Python writes such integers as texts, so it may have
-// been either.
+// longDigits reports a text in a value that is an integer beyond what JavaScript holds: the SDK for Python
+// writes such integers as texts, so it may have been either.
 func longDigits(v exactjson.Value) bool {
 	if v.Kind() == exactjson.String {
 		text := strings.TrimPrefix(v.Str(), "-")
@@ -215,7 +226,8 @@ func longDigits(v exactjson.Value) bool {
 	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return longDigits(m.Value) })
 }
 
-// langfuseError tells a result from the error that the JavaScript SDK writes in its place, and values from what the SDKs write where they cannot write them.
+// langfuseError tells a result from the error that the JavaScript SDK writes in its place, and values from
+// what the SDKs write where they cannot write them.
 func langfuseError(o *dialect.Draft) {
 	v := o.Result.Value
 	if inner, ok := decode.Structure(v); ok {

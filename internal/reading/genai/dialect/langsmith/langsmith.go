@@ -13,9 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the OpenTelemetry export of the LangSmith SDKs: the inputs and outputs of each LangSmith run, whole, in
-// gen_ai.prompt and gen_ai.completion. The operation name is a guess of the exporter, the kind of the run counts. The Python
-// exporter names a parent for its root that it never exports.
+// Dialect reads the OpenTelemetry export of the LangSmith SDKs: the inputs and outputs of each LangSmith run,
+// whole, in gen_ai.prompt and gen_ai.completion. The operation name is a guess of the exporter, the kind of
+// the run counts. The Python exporter names a parent for its root that it never exports.
 var Dialect = &dialect.Dialect{
 	ID:       "langsmith",
 	Name:     "LangSmith",
@@ -85,8 +85,8 @@ func readLangSmithFailure(s *dialect.Source, a decode.Attributes, o *dialect.Dra
 	}
 }
 
-// readLangSmithAgent reads an agent or a chain. The options beside messages are those of the Claude Agent SDK; without messages
-// they may be those of any function.
+// readLangSmithAgent reads an agent or a chain. The options beside messages are those of the Claude Agent
+// SDK; without messages they may be those of any function.
 func readLangSmithAgent(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	o.Agent.Name = a.Text("langsmith.trace.name")
 	decode.FillString(&o.Agent.Name, s.Span.Name())
@@ -106,7 +106,8 @@ func readLangSmithAgent(s *dialect.Source, a decode.Attributes, in, out exactjso
 	o.Interrupted = decode.IsLangGraphInterrupt(out)
 }
 
-// readLangSmithTool reads what a tool got and returned. The exporter writes {"output": null} for a tool that threw.
+// readLangSmithTool reads what a tool got and returned. The exporter writes {"output": null} for a tool that
+// threw.
 func readLangSmithTool(in, out exactjson.Value, o *dialect.Draft) {
 	returned, envelope := langSmithReturn(out)
 	if v, ok := decode.Structure(in); ok && v.Len() == 1 && v.Get("input").Kind() == exactjson.Object {
@@ -121,11 +122,13 @@ func readLangSmithTool(in, out exactjson.Value, o *dialect.Draft) {
 
 func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	if v, ok := decode.Structure(in); ok && v.Len() == 1 && v.Get("content").Str() == "role" {
-		in, o.RequestLabel = exactjson.Value{}, tape.Lossy // what the exporter leaves of a list of messages that it took for one
+		// what the exporter leaves of a list of messages that it took for one
+		in, o.RequestLabel = exactjson.Value{}, tape.Lossy
 		o.AddNote(tape.CodeContentAbsent, "request.messages", "the exporter lost the messages")
 	}
 	dialect.ReadWholeModel(o, in, out)
-	// Logfire puts the model that answered over the one that was asked; LangChain's own metadata still names that.
+	// Logfire puts the model that answered over the one that was asked; LangChain's own metadata still names
+	// that.
 	if asked := a.Text("langsmith.metadata.ls_model_name"); asked != "" && a.Text("gen_ai.request.model") == a.Text("gen_ai.response.model") && strings.HasPrefix(a.Text("gen_ai.response.model"), asked+"-") {
 		o.Model = asked
 	}
@@ -144,7 +147,8 @@ func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect
 	o.Usage = u
 }
 
-// langSmithReturn takes off what the tracers put around a return value that is no object: {"output": X} or {"outputs": X}.
+// langSmithReturn takes off what the tracers put around a return value that is no object: {"output": X} or
+// {"outputs": X}.
 func langSmithReturn(out exactjson.Value) (returned exactjson.Value, envelope []string) {
 	v, ok := decode.Structure(out)
 	if !ok || v.Len() != 1 {

@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the LangWatch SDKs: input and output each as {type, value}, the model in the names of the GenAI conventions.
+// Dialect reads the LangWatch SDKs: input and output each as {type, value}, the model in the names of the
+// GenAI conventions.
 var Dialect = &dialect.Dialect{
 	ID:            "langwatch",
 	Name:          "LangWatch",
@@ -130,8 +131,10 @@ func langChainMessages(list exactjson.Value) exactjson.Value {
 	return exactjson.ArrayValue(messages...)
 }
 
-// langChainMessage undoes what the callbacks for LangChain make of a message. The messages of tools get their role: "unknown" is written for all that are of no other.
-// A block of the content that is neither text nor image was written as a text of JSON, and the member function_call is all that LangChain keeps beside the content, the calls too.
+// langChainMessage undoes what the callbacks for LangChain make of a message. The messages of tools get their
+// role: "unknown" is written for all that are of no other. A block of the content that is neither text nor
+// image was written as a text of JSON, and the member function_call is all that LangChain keeps beside the
+// content, the calls too.
 func langChainMessage(m exactjson.Value) exactjson.Value {
 	role, content := m.Get("role"), m.Get("content")
 	if role.Str() == "unknown" {

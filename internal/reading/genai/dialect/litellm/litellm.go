@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads LiteLLM's own spans, as library and as proxy. They hold model calls only, because a proxy never sees a tool run.
-// LiteLLM writes the attributes onto a span of the caller if one is active.
+// Dialect reads LiteLLM's own spans, as library and as proxy. They hold model calls only, because a proxy
+// never sees a tool run. LiteLLM writes the attributes onto a span of the caller if one is active.
 var Dialect = &dialect.Dialect{
 	ID:       "litellm",
 	Name:     "LiteLLM",
@@ -45,11 +45,13 @@ func classifyLiteLLM(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Noise, false // the proxy's work on databases, keys and guardrails
 }
 
-// rawRequest is the span of the provider's side of a call: what was sent and what came back, in the provider's words. Where a program has a span of
-// its own around several calls, LiteLLM writes the attributes of each over those of the one before, and only these spans hold them all.
+// rawRequest is the span of the provider's side of a call: what was sent and what came back, in the
+// provider's words. Where a program has a span of its own around several calls, LiteLLM writes the attributes
+// of each over those of the one before, and only these spans hold them all.
 const rawRequest = "raw_gen_ai_request"
 
-// liteLLMAsides are operations that are no model calls of an agent, by LiteLLM's call types without the a of asynchronous ones.
+// liteLLMAsides are operations that are no model calls of an agent, by LiteLLM's call types without the a of
+// asynchronous ones.
 var liteLLMAsides = map[string]bool{
 	"embedding": true, "embeddings": true, "image_generation": true, "transcription": true, "speech": true, "moderation": true, "rerank": true,
 }
@@ -77,7 +79,8 @@ func readLiteLLM(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// withFlattenedCalls is an answer with the calls that stand beside it alone, a number for each (gen_ai.completion.0.function_call.name): the message of a stream holds its text.
+// withFlattenedCalls is an answer with the calls that stand beside it alone, a number for each
+// (gen_ai.completion.0.function_call.name): the message of a stream holds its text.
 func withFlattenedCalls(a decode.Attributes, answer []decode.Message) []decode.Message {
 	if len(answer) != 1 || decode.HasCalls(answer[0]) {
 		return answer
@@ -91,8 +94,8 @@ func withFlattenedCalls(a decode.Attributes, answer []decode.Message) []decode.M
 	return answer
 }
 
-// sentNames are the members of a raw request; what else there is came back. A parameter that was sent is written before the answer, which has
-// the last word on names that are in both.
+// sentNames are the members of a raw request; what else there is came back. A parameter that was sent is
+// written before the answer, which has the last word on names that are in both.
 var sentNames = []string{"messages", "input", "contents", "prompt", "system", "instructions", "tools", "functions"}
 
 // conversed are the members that a raw request or response of a model call has, in the words of its provider.

@@ -13,7 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads LiveKit Agents: a session of turns; an agent's turn holds its model calls and tools, all around them is speech.
+// Dialect reads LiveKit Agents: a session of turns; an agent's turn holds its model calls and tools, all
+// around them is speech.
 var Dialect = &dialect.Dialect{
 	ID:       "livekit",
 	Name:     "LiveKit Agents",

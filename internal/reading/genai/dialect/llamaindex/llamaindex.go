@@ -16,8 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads llama-index-observability-otel. Each method is a span; what it handles stands in events, whose model calls are JSON. What goes in and out of a step is text
-// that str() wrote, cut at 200 characters: only what is whole there is taken.
+// Dialect reads llama-index-observability-otel. Each method is a span; what it handles stands in events,
+// whose model calls are JSON. What goes in and out of a step is text that str() wrote, cut at 200 characters:
+// only what is whole there is taken.
 var Dialect = &dialect.Dialect{
 	ID:       "llamaindex",
 	Name:     "LlamaIndex (llama-index-observability-otel)",

@@ -14,8 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads Mastra's AI tracing through its OpenTelemetry exporters. A run is agent_run → model_generation → model_step →
-// model_inference. The step is the model call with its input, text and tool calls. The generation sums up all steps.
+// Dialect reads Mastra's AI tracing through its OpenTelemetry exporters. A run is agent_run →
+// model_generation → model_step → model_inference. The step is the model call with its input, text and tool
+// calls. The generation sums up all steps.
 var Dialect = &dialect.Dialect{
 	ID:            "mastra",
 	Name:          "Mastra",
@@ -29,7 +30,8 @@ var Dialect = &dialect.Dialect{
 	Read:          readMastra,
 }
 
-// wasBeforeTracing reports a span of the telemetry that Mastra had before its tracing: steps, calls and streams have an operation and no type, and no span of theirs stands for a run.
+// wasBeforeTracing reports a span of the telemetry that Mastra had before its tracing: steps, calls and
+// streams have an operation and no type, and no span of theirs stands for a run.
 func wasBeforeTracing(s *dialect.Source) bool {
 	a := decode.Attributes(s.Span.Attributes())
 	return a.Has("mastra.operationId") && !a.Has("mastra.span.type")
@@ -51,7 +53,9 @@ func classifyMastra(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Model, false
 	case "tool_call", "mcp_tool_call", "provider_tool_call":
 		return dialect.Tool, false
-	case "client_tool_call": // a tool without a function, also one that the agent does not have: the span says that it was asked for, and never what came of it
+	case "client_tool_call":
+		// a tool without a function, also one that the agent does not have: the span says that it was asked
+		// for, and never what came of it
 		if a.Has("gen_ai.tool.call.result") || a.Has("mastra.client_tool_call.output") || a.Has("output.value") || a.Has("output") {
 			return dialect.Tool, false
 		}
@@ -71,7 +75,8 @@ func readMastra(s *dialect.Source, o *dialect.Draft) {
 	o.InvocationID = a.Text("mastra.metadata.runId", "mastra.runId", "runId")
 	o.ConversationID = a.Text("gen_ai.conversation.id", "mastra.metadata.threadId", "mastra.metadata.sessionId", "threadId", "sessionId")
 	o.UserID = a.Text("mastra.metadata.userId", "mastra.metadata.resourceId", "userId")
-	input := a.JSON("mastra."+kind+".input", "input", "gen_ai.prompt", "langfuse.observation.input") // the last of its exporter for Langfuse
+	// the last of its exporter for Langfuse
+	input := a.JSON("mastra."+kind+".input", "input", "gen_ai.prompt", "langfuse.observation.input")
 	output := a.JSON("mastra."+kind+".output", "output", "gen_ai.completion", "langfuse.observation.output")
 	switch o.Class {
 	case dialect.Agent:
@@ -147,16 +152,17 @@ func readMastraTool(s *dialect.Source, a decode.Attributes, kind string, o *dial
 	}
 }
 
-// mastraDamage labels a decoded value in which Mastra's filter replaced a field, or whose integers are beyond what JavaScript holds:
-// results are parsed and written again.
+// mastraDamage labels a decoded value in which Mastra's filter replaced a field, or whose integers are beyond
+// what JavaScript holds: results are parsed and written again.
 func mastraDamage(c *decode.Content) {
 	if c.LabelMasks(); c.Label == "" && roundedInJS(c.Value) {
 		c.Label = tape.Lossy
 	}
 }
 
-// labelArgs labels the arguments of a call: those of which mastraDamage tells, and those with a text that is JSON. Mastra's filter of sensitive data, which is on by default, parses
-// such a text and writes it again, without the white space that the model may have put into it.
+// labelArgs labels the arguments of a call: those of which mastraDamage tells, and those with a text that is
+// JSON. Mastra's filter of sensitive data, which is on by default, parses such a text and writes it again,
+// without the white space that the model may have put into it.
 func labelArgs(c *decode.Content) {
 	if mastraDamage(c); c.Label == "" && decode.RewrittenJSON(c.Value) {
 		c.Label = tape.Lossy
@@ -207,13 +213,15 @@ func readMastraModel(a decode.Attributes, input, output exactjson.Value, o *dial
 	}
 }
 
-// mastraProvider drops the API that the AI SDK appends to a provider's name (openai.chat, google.generative-ai).
+// mastraProvider drops the API that the AI SDK appends to a provider's name (openai.chat,
+// google.generative-ai).
 func mastraProvider(name string) string {
 	provider, _, _ := strings.Cut(name, ".")
 	return decode.Provider(provider)
 }
 
-// mastraAnswer prefers the provider's own response body, whose arguments are exact, to Mastra's summary of the step.
+// mastraAnswer prefers the provider's own response body, whose arguments are exact, to Mastra's summary of
+// the step.
 func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message {
 	if body, ok := decode.Structure(a.JSON("mastra.metadata.body")); ok {
 		if choice := body.Get("choices").At(0); choice.Get("message").Kind() == exactjson.Object {
@@ -259,8 +267,8 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 // tooDeep stands in the place of a value that lies deeper than Mastra's exporter goes.
 const tooDeep = "[MaxDepth]"
 
-// mastraPreviews labels the messages of which a step shows only a preview: "[tool: search]" stands for a call, "[tool-result: …]" for
-// a result, tooDeep for the name and the arguments of a call.
+// mastraPreviews labels the messages of which a step shows only a preview: "[tool: search]" stands for a
+// call, "[tool-result: …]" for a result, tooDeep for the name and the arguments of a call.
 func mastraPreviews(messages []decode.Message) tape.Label {
 	var label tape.Label
 	for _, m := range messages {

@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// AgentFramework reads Microsoft's Agent Framework for Python: the conventions, the spans of its workflows, and results that newer
-// versions write JSON-encoded.
+// AgentFramework reads Microsoft's Agent Framework for Python: the conventions, the spans of its workflows,
+// and results that newer versions write JSON-encoded.
 var AgentFramework = &dialect.Dialect{
 	ID:       "ms-agent-framework",
 	Name:     "Microsoft Agent Framework (Python)",
@@ -27,7 +27,8 @@ var AgentFramework = &dialect.Dialect{
 	Read:     readMicrosoft,
 }
 
-// DotnetAI reads the .NET stack: Microsoft.Extensions.AI, Agent Framework for .NET. Results are JSON, also those that are texts.
+// DotnetAI reads the .NET stack: Microsoft.Extensions.AI, Agent Framework for .NET. Results are JSON, also
+// those that are texts.
 var DotnetAI = &dialect.Dialect{
 	ID:       "dotnet-ai",
 	Name:     "Microsoft.Extensions.AI and Agent Framework (.NET)",
@@ -86,7 +87,8 @@ func readMicrosoft(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// SemanticKernel reads Semantic Kernel of .NET and Python: messages in span events or log records, each with its whole body as JSON.
+// SemanticKernel reads Semantic Kernel of .NET and Python: messages in span events or log records, each with
+// its whole body as JSON.
 var SemanticKernel = &dialect.Dialect{
 	ID:            "semantic-kernel",
 	Name:          "Semantic Kernel",
@@ -115,8 +117,9 @@ var SemanticKernel = &dialect.Dialect{
 
 const autogenEvents = "autogen_core.events"
 
-// AutoGen reads AutoGen. Its spans of agents and tools hold neither arguments nor results nor model calls; those are in its event log and, of teams, in
-// the messages of its runtime, whose spans have scopes such as "autogen SingleThreadedAgentRuntime".
+// AutoGen reads AutoGen. Its spans of agents and tools hold neither arguments nor results nor model calls;
+// those are in its event log and, of teams, in the messages of its runtime, whose spans have scopes such as
+// "autogen SingleThreadedAgentRuntime".
 var AutoGen = &dialect.Dialect{
 	ID:            "autogen",
 	Name:          "AutoGen",
@@ -150,7 +153,8 @@ func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
 }
 
 func readAutogen(s *dialect.Source, o *dialect.Draft) {
-	o.Quirks.Add(dialect.EndsWithTools, o.Class == dialect.Agent) // a ToolCallSummaryMessage, unless reflect_on_tool_use is set
+	// a ToolCallSummaryMessage, unless reflect_on_tool_use is set
+	o.Quirks.Add(dialect.EndsWithTools, o.Class == dialect.Agent)
 	if o.Class == dialect.Structure && strings.HasPrefix(s.ScopeName, "autogen ") {
 		o.Relay = true
 		o.Posted = decode.PostedMessages(decode.Attributes(s.Span.Attributes()).JSON("message"))

@@ -13,8 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads MLflow Tracing's native export. Every attribute value is JSON-encoded once more, plain strings too. Spans hold no
-// call ids. Its export in the GenAI schema drops these attributes and is read as GenAI spans.
+// Dialect reads MLflow Tracing's native export. Every attribute value is JSON-encoded once more, plain
+// strings too. Spans hold no call ids. Its export in the GenAI schema drops these attributes and is read as
+// GenAI spans.
 var Dialect = &dialect.Dialect{
 	ID:       "mlflow",
 	Name:     "MLflow Tracing",
@@ -46,7 +47,8 @@ func classifyMLflow(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := mlflowValue(a, "mlflow.spanType").Str()
 	if kind == "LLM" && strings.Contains(mlflowValue(a, "signature").Str(), " -> ") {
-		return dialect.Structure, false // DSPy's predictor, which fills a signature; the span of the model's call lies below it
+		// DSPy's predictor, which fills a signature; the span of the model's call lies below it
+		return dialect.Structure, false
 	}
 	if class, ok := mlflowTypes[strings.ToUpper(kind)]; ok {
 		return class, class == dialect.Agent
@@ -101,8 +103,8 @@ func readMLflow(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// readMLflowModel reads a model call. DSPy writes models as LiteLLM takes them, with the provider before the name. Messages of a
-// chat may have the answer at their end. The settings of the request stand one by one.
+// readMLflowModel reads a model call. DSPy writes models as LiteLLM takes them, with the provider before the
+// name. Messages of a chat may have the answer at their end. The settings of the request stand one by one.
 func readMLflowModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	dialect.ReadWholeModel(o, in, out)
 	if mlflowValue(a, "mlflow.message.format").Str() == "dspy" {
@@ -135,7 +137,8 @@ func readMLflowModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Dr
 	o.Usage = u
 }
 
-// mlflowFunction is the name of the function that a span stands for: a repeated one has a number at the end of its span's name.
+// mlflowFunction is the name of the function that a span stands for: a repeated one has a number at the end
+// of its span's name.
 func mlflowFunction(s *dialect.Source, a decode.Attributes) string {
 	if name := mlflowValue(a, "mlflow.spanFunctionName").Str(); name != "" && strings.HasPrefix(s.Span.Name(), name+"_") {
 		return name

@@ -18,8 +18,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads Monocle. The type of a span says what it is; what it speaks of are numbered entities, what went in and came out are events. A trace has a span of
-// the type workflow at its top, around a whole program or around one call: it holds the tree together and is no run.
+// Dialect reads Monocle. The type of a span says what it is; what it speaks of are numbered entities, what
+// went in and came out are events. A trace has a span of the type workflow at its top, around a whole program
+// or around one call: it holds the tree together and is no run.
 var Dialect = &dialect.Dialect{
 	ID:       "monocle",
 	Name:     "Monocle",
@@ -32,14 +33,16 @@ var Dialect = &dialect.Dialect{
 	Read:     read,
 }
 
-// classes are those of the types of spans. Routes and requests of HTTP (`http.process`, `http.send`) and whatever else is of no type of theirs is no evidence.
+// classes are those of the types of spans. Routes and requests of HTTP (`http.process`, `http.send`) and
+// whatever else is of no type of theirs is no evidence.
 var classes = map[string]dialect.Class{
 	"agentic.turn": dialect.Agent, "agentic.request": dialect.Agent, "agentic.invocation": dialect.Agent, "agentic.tool.invocation": dialect.Tool, "agentic.mcp.invocation": dialect.Tool,
 	"agentic.delegation": dialect.Structure, "inference": dialect.Model, "inference.framework": dialect.Model, "inference.modelapi": dialect.Model, "retrieval": dialect.Retrieval,
 	"embedding": dialect.Noise, "embedding.modelapi": dialect.Noise, "workflow": dialect.Structure, "custom": dialect.Structure,
 }
 
-// isMember reports a span of a type of theirs; of a function of the program, one that says what it was called with.
+// isMember reports a span of a type of theirs; of a function of the program, one that says what it was called
+// with.
 func isMember(span ptrace.Span) bool {
 	kind := kindOf(span)
 	if kind == "custom" {
@@ -128,7 +131,8 @@ func read(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// readFunction reads a function of the program as the decorator records it: {"args": [], "kwargs": {"x": 1}} went in, {"result": …} came out, in which numbers are texts.
+// readFunction reads a function of the program as the decorator records it: {"args": [], "kwargs": {"x": 1}}
+// went in, {"result": …} came out, in which numbers are texts.
 func readFunction(name string, o *dialect.Draft, in, out exactjson.Value) {
 	in, _ = decode.Structure(in)
 	if in.Get("args").Kind() != exactjson.Array || in.Get("kwargs").Kind() != exactjson.Object {
@@ -182,8 +186,8 @@ func readModel(a decode.Attributes, o *dialect.Draft, in, out exactjson.Value, m
 	}
 }
 
-// messages reads one message, which is an object of its role and what was said, as JSON or, where that cannot be written, by str() of Python. Any other text is what the
-// role said.
+// messages reads one message, which is an object of its role and what was said, as JSON or, where that cannot
+// be written, by str() of Python. Any other text is what the role said.
 func messages(v exactjson.Value, role tape.Role) []decode.Message {
 	object := v
 	if v.Kind() == exactjson.String {
@@ -227,7 +231,8 @@ func messages(v exactjson.Value, role tape.Role) []decode.Message {
 // geminiCall is how a call of Gemini's is written.
 var geminiCall = regexp.MustCompile(`(?s)^"model": (\S+), "args": (\{.*\})$`)
 
-// calls reads the calls that an assistant asks for: objects, or their JSON, one or a list. It reads nothing if any of them is none.
+// calls reads the calls that an assistant asks for: objects, or their JSON, one or a list. It reads nothing
+// if any of them is none.
 func calls(v exactjson.Value) []decode.Part {
 	if m := geminiCall.FindStringSubmatch(v.Str()); m != nil {
 		return []decode.Part{decode.CallPart("", m[1], exactjson.StringValue(m[2]))}

@@ -16,8 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the OpenInference conventions: flattened messages under llm.*, and the framework's own objects as JSON in
-// input.value and output.value. Each of the two is incomplete with some packages. The better one is read, field by field.
+// Dialect reads the OpenInference conventions: flattened messages under llm.*, and the framework's own
+// objects as JSON in input.value and output.value. Each of the two is incomplete with some packages. The
+// better one is read, field by field.
 var Dialect = &dialect.Dialect{
 	ID:            "openinference",
 	Name:          "OpenInference",
@@ -46,7 +47,9 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	class := openInferenceKinds[strings.ToUpper(a.Text("openinference.span.kind"))]
 	if class == dialect.Tool && CallsModel(a) {
-		class = dialect.Model // LiteLLM's callbacks for Phoenix and Langfuse call the span of a request that offers tools one of a tool
+		// LiteLLM's callbacks for Phoenix and Langfuse call the span of a request that offers tools one of a
+		// tool
+		class = dialect.Model
 	}
 	if class == dialect.Tool && s.ScopeName == beeai && s.Span.Name() == "error" && a.Text("tool.name") == "" {
 		return dialect.Noise, false // the failure of the tool around it, told once more
@@ -54,7 +57,8 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent
 }
 
-// CallsModel reports a span that names the model that was asked and holds what was said, or what it took, and names no tool.
+// CallsModel reports a span that names the model that was asked and holds what was said, or what it took, and
+// names no tool.
 func CallsModel(a decode.Attributes) bool {
 	return a.Has("llm.model_name") && !a.Has("tool.name") && (a.Has("llm.token_count.total") || a.Has("llm.output_messages.0.message.role") || a.Has("llm.input_messages.0.message.role") ||
 		a.Has("llm.request.type"))
@@ -67,8 +71,10 @@ func readOpenInference(s *dialect.Source, o *dialect.Draft) {
 	switch o.Class {
 	case dialect.Agent:
 		_, event := dialect.EventOf(s.Span)
-		o.WeakAgent = kind == "CHAIN" || event != ""        // BeeAI: a step of the loop, the agent has a span of its own
-		o.Quirks.Add(dialect.HandsAll, s.ScopeName == agno) // it answers with all that its model said in the run; of a stream that is not recorded (0.1.22)
+		// BeeAI: a step of the loop, the agent has a span of its own
+		o.WeakAgent = kind == "CHAIN" || event != ""
+		// it answers with all that its model said in the run; of a stream that is not recorded (0.1.22)
+		o.Quirks.Add(dialect.HandsAll, s.ScopeName == agno)
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
@@ -91,8 +97,9 @@ func readOpenInference(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw: the SDK writes no error onto it, and the package that its status is well. The SDK writes what the model
-// answered, and the tokens that it took, onto every call that was answered.
+// threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw: the SDK writes no
+// error onto it, and the package that its status is well. The SDK writes what the model answered, and the
+// tokens that it took, onto every call that was answered.
 func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Draft) bool {
 	return s.ScopeName == "openinference.instrumentation.openai_agents" && s.Span.Name() == "generation" && len(o.Request) > 0 && len(o.Response) == 0 && !a.Has("output.value") && o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil
 }
@@ -100,8 +107,9 @@ func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Draft) bool 
 // agno is the scope of agno's instrumentation.
 const agno = "openinference.instrumentation.agno"
 
-// dropEmptied takes the empty texts from the results that agno's model was told: that is what agno makes of an empty list or object, of 0 and of False. It says nothing of what the tool
-// returned, which its own span tells.
+// dropEmptied takes the empty texts from the results that agno's model was told: that is what agno makes of
+// an empty list or object, of 0 and of False. It says nothing of what the tool returned, which its own span
+// tells.
 func dropEmptied(messages []decode.Message) {
 	for _, m := range messages {
 		for i := range m.Parts {
@@ -125,7 +133,8 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 	}
 	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
 	o.Output = openInferenceAnswer(a)
-	if decode.IsObjectsInARow(o.OutputData.Value.Str()) { // all that an agent of smolagents yielded while it was streamed
+	if decode.IsObjectsInARow(o.OutputData.Value.Str()) {
+		// all that an agent of smolagents yielded while it was streamed
 		o.OutputData = decode.Content{}
 	}
 	if out := o.OutputData.Value; len(o.Output) == 0 && out.Kind() == exactjson.String && !decode.LooksJSON(out.Str()) {
@@ -133,7 +142,8 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 	}
 }
 
-// openInferenceBlob reads input.value when it holds messages: a list, a request body, or a batch of prompts of which the first counts.
+// openInferenceBlob reads input.value when it holds messages: a list, a request body, or a batch of prompts
+// of which the first counts.
 func openInferenceBlob(v exactjson.Value, role tape.Role) ([]decode.Message, []decode.Part) {
 	inner, ok := decode.Structure(v)
 	if !ok {
@@ -181,8 +191,8 @@ type modelSpan struct {
 	client exactjson.Value // settings of the client (Pipecat's)
 }
 
-// readRequest reads what a model was sent, from the flattened messages and from the request of the framework. traceAI writes the
-// whole request as raw.input, and some of its messages as input.value.
+// readRequest reads what a model was sent, from the flattened messages and from the request of the framework.
+// traceAI writes the whole request as raw.input, and some of its messages as input.value.
 func (s *modelSpan) readRequest(o *dialect.Draft) {
 	flat, _ := Messages(s.Unflatten("llm.input_messages."))
 	blob, system := openInferenceBlob(s.JSON("input.value"), tape.RoleUser)
@@ -212,8 +222,9 @@ func (s *modelSpan) readRequest(o *dialect.Draft) {
 	}
 }
 
-// readAnswer reads what a model answered. AutoGen writes its CreateResult: a list of calls, perhaps with a thought, or a text (of
-// 0.1.4). A response without choices is that of a stream that was read to its end, and holds none of what it said.
+// readAnswer reads what a model answered. AutoGen writes its CreateResult: a list of calls, perhaps with a
+// thought, or a text (of 0.1.4). A response without choices is that of a stream that was read to its end, and
+// holds none of what it said.
 func (s *modelSpan) readAnswer(o *dialect.Draft) {
 	flat, _ := Messages(s.Unflatten("llm.output_messages."))
 	o.Response = richer(decode.OneTurn(flat), decode.OneTurn(openInferenceAnswer(s.Attributes)))
@@ -257,8 +268,8 @@ func (s *modelSpan) isMade() bool {
 	return s.answer.Get("id").Str() == fakeID || (name == "" || name == s.answer.Get("model").Str() && !decode.IsDated(name)) && madeOfChunks(s.answer)
 }
 
-// readNames reads the id of the answer, the provider, and which model was asked and which one answered. LangChain numbers its
-// messages itself.
+// readNames reads the id of the answer, the provider, and which model was asked and which one answered.
+// LangChain numbers its messages itself.
 func (s *modelSpan) readNames(o *dialect.Draft) {
 	if o.ResponseID = s.answer.Get("id").Str(); o.ResponseID == fakeID {
 		o.ResponseID = ""
@@ -292,8 +303,8 @@ func (s *modelSpan) readNames(o *dialect.Draft) {
 	s.readModelName(o)
 }
 
-// readModelName reads llm.model_name: the model that was asked for, or the one that answered where the settings of the client or
-// the response say so.
+// readModelName reads llm.model_name: the model that was asked for, or the one that answered where the
+// settings of the client or the response say so.
 func (s *modelSpan) readModelName(o *dialect.Draft) {
 	named := s.Text("llm.model_name")
 	asked, name := decode.ModelName(s.client.Get("model").Str()), decode.ModelName(named)
@@ -308,7 +319,8 @@ func (s *modelSpan) readModelName(o *dialect.Draft) {
 	}
 }
 
-// replyModel is the model that a reply of Haystack names, if only a provider's answer names one so: with its date. The span then names that one, not the one that was asked.
+// replyModel is the model that a reply of Haystack names, if only a provider's answer names one so: with its
+// date. The span then names that one, not the one that was asked.
 func replyModel(answer exactjson.Value) string {
 	reply := answer.Get("replies").At(0)
 	if reply.Kind() == exactjson.String && decode.IsMessageRepresentation(reply.Str()) {
@@ -374,7 +386,8 @@ func autogenResults(list exactjson.Value) (parts []decode.Part) {
 	return parts
 }
 
-// autogenCalls reads a content of AutoGen that is nothing but calls: objects of an id, a name and arguments, or what repr() makes of them.
+// autogenCalls reads a content of AutoGen that is nothing but calls: objects of an id, a name and arguments,
+// or what repr() makes of them.
 func autogenCalls(content exactjson.Value) (parts []decode.Part) {
 	list, ok := decode.Structure(content)
 	if !ok || list.Kind() != exactjson.Array {
@@ -418,8 +431,8 @@ func contentsOf(fields exactjson.Value) []exactjson.Value {
 	return out
 }
 
-// madeOfChunks reports a response that the Agents SDK for JavaScript made of a stream, by the order of the members that it gives it. From 0.2 on it holds the id and the
-// choices of the chunks.
+// madeOfChunks reports a response that the Agents SDK for JavaScript made of a stream, by the order of the
+// members that it gives it. From 0.2 on it holds the id and the choices of the chunks.
 func madeOfChunks(answer exactjson.Value) bool {
 	members := answer.Members()
 	if len(members) < 5 {
@@ -442,8 +455,9 @@ func openInferenceAnswer(a decode.Attributes) []decode.Message {
 	return decode.OutputMessages(v, 0)
 }
 
-// richer returns the list that lacks less: messages and results without content, calls without id or arguments, then calls and results (several results of one
-// message are flattened onto each other). The flattened list wins a tie.
+// richer returns the list that lacks less: messages and results without content, calls without id or
+// arguments, then calls and results (several results of one message are flattened onto each other). The
+// flattened list wins a tie.
 func richer(flat, blob []decode.Message) []decode.Message {
 	if len(flat) == 0 {
 		return blob
@@ -456,8 +470,10 @@ func richer(flat, blob []decode.Message) []decode.Message {
 	return blob
 }
 
-// takeSpelling puts the arguments of calls as the flattened list has them in the place of those of a list that spells the names of members anew (the package for Google's client from 0.1.13 on
-// writes a request in snake case, what the model wrote in it too): the same calls in the same order, of which nothing but the spelling differs.
+// takeSpelling puts the arguments of calls as the flattened list has them in the place of those of a list
+// that spells the names of members anew (the package for Google's client from 0.1.13 on writes a request in
+// snake case, what the model wrote in it too): the same calls in the same order, of which nothing but the
+// spelling differs.
 func takeSpelling(messages, flat []decode.Message) {
 	spelt, written := partsOf(messages, tape.PartToolCall), partsOf(flat, tape.PartToolCall)
 	if len(spelt) != len(written) {
@@ -482,7 +498,8 @@ func partsOf(messages []decode.Message, kind tape.PartType) (out []*decode.Part)
 	return out
 }
 
-// respelled is a value with the names of all members in small letters and without what stands between their words.
+// respelled is a value with the names of all members in small letters and without what stands between their
+// words.
 func respelled(v exactjson.Value) exactjson.Value {
 	if v.Kind() < exactjson.Array {
 		return v
@@ -502,8 +519,8 @@ func respelled(v exactjson.Value) exactjson.Value {
 	return exactjson.ArrayValue(values...)
 }
 
-// takeFailures marks the results that the request itself says to be failures: flattened messages have no key for it. The results of both lists
-// are the same if there are as many, in the same order as far as ids say.
+// takeFailures marks the results that the request itself says to be failures: flattened messages have no key
+// for it. The results of both lists are the same if there are as many, in the same order as far as ids say.
 func takeFailures(messages, blob []decode.Message) {
 	shown, said := partsOf(messages, tape.PartToolResult), partsOf(blob, tape.PartToolResult)
 	if len(shown) != len(said) {
@@ -516,7 +533,8 @@ func takeFailures(messages, blob []decode.Message) {
 	}
 }
 
-// takeResults puts the results of a message in the place of the only one of them that was left when they were flattened onto each other.
+// takeResults puts the results of a message in the place of the only one of them that was left when they were
+// flattened onto each other.
 func takeResults(messages, raw []decode.Message) {
 	for i, m := range messages {
 		if m.Role != tape.RoleTool || len(m.Parts) != 1 || m.Parts[0].ID == "" {
@@ -541,7 +559,8 @@ func gaps(messages []decode.Message) int {
 			if (p.Type == tape.PartToolCall || p.Type == tape.PartToolResult) && p.ID == "" {
 				n++
 			}
-			if p.Type == tape.PartToolCall && p.Args.IsAbsent() && p.ArgsText == "" { // those that are empty are left out of the flattened list of Google's client
+			if p.Type == tape.PartToolCall && p.Args.IsAbsent() && p.ArgsText == "" {
+				// those that are empty are left out of the flattened list of Google's client
 				n++
 			}
 			if p.Type == tape.PartToolResult && p.Result.IsAbsent() {
@@ -580,7 +599,8 @@ func systemParts0(messages []decode.Message) int {
 	return 0
 }
 
-// readDSPyTool takes off what the method that runs a tool of DSPy adds: its own name, and the name of the parameter that holds all arguments.
+// readDSPyTool takes off what the method that runs a tool of DSPy adds: its own name, and the name of the
+// parameter that holds all arguments.
 func readDSPyTool(o *dialect.Draft) {
 	for _, method := range []string{".__call__", ".acall"} {
 		if name, ok := strings.CutSuffix(o.Name, method); ok && name != "" {
@@ -607,7 +627,8 @@ func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Dr
 			readDSPyTool(o)
 		}
 		if given := o.Args.Value.Get("input"); s.ScopeName == beeai && o.Args.Value.Len() == 2 && given.Kind() == exactjson.Object && !o.Args.Value.Get("options").IsAbsent() {
-			o.Args.Value, o.Args.Envelope = given, append(o.Args.Envelope, "input") // beside the options of the run
+			// beside the options of the run
+			o.Args.Value, o.Args.Envelope = given, append(o.Args.Envelope, "input")
 		}
 	} else if v, ok := decode.Structure(a.JSON("tool.parameters")); ok && !decode.IsSchema(v) {
 		o.Args = decode.Content{Value: v}
@@ -625,8 +646,9 @@ func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Dr
 	}
 }
 
-// isLangChainOutputs reports the outputs of a run as LangChain's tracer keeps them, {"output": …}, as OpenInference wrote them before 0.1.48 where they are no text. What a tool returned as a
-// text, JSON or not, it wrote as that, and said nothing of its type.
+// isLangChainOutputs reports the outputs of a run as LangChain's tracer keeps them, {"output": …}, as
+// OpenInference wrote them before 0.1.48 where they are no text. What a tool returned as a text, JSON or not,
+// it wrote as that, and said nothing of its type.
 func isLangChainOutputs(s *dialect.Source, a decode.Attributes) bool {
 	return s.ScopeName == "openinference.instrumentation.langchain" && a.Text("output.mime_type") == "application/json" && before(s.ScopeVersion, 0, 1, 48)
 }

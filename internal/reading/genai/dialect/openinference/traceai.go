@@ -12,8 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// traceAI's package for smolagents writes an empty object for every value of a tool call that Python takes for
-// false: null, false, 0, an empty text, an empty list. It writes the fields of an object for a text that is one.
+// traceAI's package for smolagents writes an empty object for every value of a tool call that Python takes
+// for false: null, false, 0, an empty text, an empty list. It writes the fields of an object for a text that
+// is one.
 
 func traceAIQuirks(scope string) (q dialect.Quirks) {
 	if scope == "traceai_smolagents" {

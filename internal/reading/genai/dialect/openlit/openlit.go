@@ -17,8 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads what OpenLIT does beside the GenAI conventions. Model spans repeat the calls that were asked for in the attributes of
-// tools. Wrappers have operations of their own. Spans of decorated functions have none. Early versions write the prompt as lines of text.
+// Dialect reads what OpenLIT does beside the GenAI conventions. Model spans repeat the calls that were asked
+// for in the attributes of tools. Wrappers have operations of their own. Spans of decorated functions have
+// none. Early versions write the prompt as lines of text.
 var Dialect = &dialect.Dialect{
 	ID:            "openlit",
 	Name:          "OpenLIT",
@@ -60,12 +61,15 @@ func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 		return class, false
 	}
 	if word, _, _ := strings.Cut(s.Span.Name(), " "); word != operation && operationClass(word) == dialect.Structure {
-		return dialect.Structure, false // AG2's agents that speak to each other: the operation is that of models, the name tells what the span is
+		// AG2's agents that speak to each other: the operation is that of models, the name tells what the
+		// span is
+		return dialect.Structure, false
 	}
 	if operation == "graph_execution" {
 		return dialect.Agent, false
 	}
-	if operation == "workflow" { // before 1.41: steps of a graph, its building too, each with the name of a model
+	if operation == "workflow" {
+		// before 1.41: steps of a graph, its building too, each with the name of a model
 		if a.Has("gen_ai.workflow.input") {
 			return dialect.Agent, false
 		}
@@ -98,7 +102,8 @@ func threwFunction(s *dialect.Source) bool {
 	return s.ScopeName == "openlit" && s.Span.Status().Code() == ptrace.StatusCodeError && threw && !dialect.HasPrefixed(s.Span, "gen_ai.", "function.")
 }
 
-// isFunction reports the span of a function of the program. It has what the function returned under the key of a model's answer.
+// isFunction reports the span of a function of the program. It has what the function returned under the key
+// of a model's answer.
 func isFunction(s *dialect.Source) bool {
 	a := decode.Attributes(s.Span.Attributes())
 	return a.Has("function.args") && a.Has("function.kwargs") && a.Text("gen_ai.operation.name") == ""
@@ -111,7 +116,8 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	case dialect.Agent:
 		o.WeakAgent = true
 		o.Agent.Name = s.Span.Name()
-		// a text is written as it was returned, what it holds be JSON or not; Python writes its objects in a spelling of its own
+		// a text is written as it was returned, what it holds be JSON or not; Python writes its objects in a
+		// spelling of its own
 		text := out.Str()
 		if _, err := exactjson.Parse(text); text != "" && err == nil {
 			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
@@ -132,7 +138,8 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// onlyText is the argument of a function that was handed one text and nothing else: what was asked. Of several nothing says which that is.
+// onlyText is the argument of a function that was handed one text and nothing else: what was asked. Of
+// several nothing says which that is.
 func onlyText(a decode.Attributes) exactjson.Value {
 	args, _, _ := decode.Python(a.Text("function.args"))
 	kwargs, _, _ := decode.Python(a.Text("function.kwargs"))
@@ -146,7 +153,8 @@ func onlyText(a decode.Attributes) exactjson.Value {
 	return exactjson.Value{}
 }
 
-// forgetDefaultModel drops the model that OpenLIT names for a call of LangChain of which it does not know the model.
+// forgetDefaultModel drops the model that OpenLIT names for a call of LangChain of which it does not know the
+// model.
 func forgetDefaultModel(s *dialect.Source, o *dialect.Draft) {
 	const standsForNone = "gpt-3.5-turbo"
 	if o.Model == standsForNone && o.ResponseModel == "" && decode.Attributes(s.Span.Attributes()).Text("gen_ai.system") == "langchain" {
@@ -168,7 +176,8 @@ func readOpenLIT(s *dialect.Source, o *dialect.Draft) {
 		o.Name, o.Function, o.ToolKind = s.Span.Name(), true, tape.ToolFunction
 		return
 	}
-	if class := a.Text("gen_ai.framework.error.type"); class != "" { // of LangChain, 1.34: the status is ok all the same
+	if class := a.Text("gen_ai.framework.error.type"); class != "" {
+		// of LangChain, 1.34: the status is ok all the same
 		o.Failed, o.Error = true, &tape.Error{Type: class, Message: a.Text("gen_ai.framework.error.message")}
 	}
 	switch o.Class {
@@ -178,15 +187,16 @@ func readOpenLIT(s *dialect.Source, o *dialect.Draft) {
 		readAgent(semconv.Operation(s), a, o)
 	case dialect.Tool:
 		if said := a.Text("error.type"); strings.ContainsAny(said, " \n") && s.Span.Status().Code() == ptrace.StatusCodeError {
-			o.Error = &tape.Error{Message: said} // of agno, which answers with failures; the status is the same for all
+			// of agno, which answers with failures; the status is the same for all
+			o.Error = &tape.Error{Message: said}
 		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
 	}
 }
 
-// readModel reads a model call. The wrapper around generateText and streamText of the AI SDK sees none of the calls that these make
-// after each tool; of a call that throws it tells no request.
+// readModel reads a model call. The wrapper around generateText and streamText of the AI SDK sees none of the
+// calls that these make after each tool; of a call that throws it tells no request.
 func readModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Streaming = a.Text("gen_ai.request.is_stream") == "true"
 	if strings.HasSuffix(s.ScopeName, "/instrumentation-vercel-ai") && (a.Has("gen_ai.tool.definitions") || !a.Has("gen_ai.input.messages")) {
@@ -213,11 +223,12 @@ func readModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// readAgent reads an agent, or a graph with its state. The state is JSON, cut where it is long. A streamed graph writes the
-// conversation of each step once more.
+// readAgent reads an agent, or a graph with its state. The state is JSON, cut where it is long. A streamed
+// graph writes the conversation of each step once more.
 func readAgent(operation string, a decode.Attributes, o *dialect.Draft) {
 	o.WeakAgent = o.WeakAgent || operation == "workflow" || operation == "graph_execution"
-	if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") { // of agno, 1.35
+	if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") {
+		// of agno, 1.35
 		said := decode.TextPart(text)
 		if utf8.RuneCountInString(text) == 2000 { // it ends there, without a mark
 			said.Label = tape.Truncated
@@ -251,8 +262,9 @@ func completion(s *dialect.Source, a decode.Attributes) string {
 	return ""
 }
 
-// namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, or its text, as before 1.41: names and arguments stand beside them, each as one list.
-// Where these lists do not have one entry for each call, in the same order of ids, it reads nothing.
+// namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, or its text, as
+// before 1.41: names and arguments stand beside them, each as one list. Where these lists do not have one
+// entry for each call, in the same order of ids, it reads nothing.
 func namedCalls(a decode.Attributes) []decode.Message {
 	ids, names := strings.Split(a.Text("gen_ai.tool.call.id"), ", "), strings.Split(a.Text("gen_ai.tool.name"), ", ")
 	args, whole := namedArgs("[" + a.Text("gen_ai.tool.args") + "]")

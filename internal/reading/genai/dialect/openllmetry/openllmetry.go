@@ -16,9 +16,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads Traceloop's instrumentations and SDKs in Python, JavaScript and Go, and SDKs made from them (ioa_observe). It
-// reads the entity spans of decorators and frameworks. It also reads model calls of the older generation, whose messages are
-// flattened under gen_ai.prompt.N and gen_ai.completion.N. Later ones (0.55 and on) write the messages of the GenAI conventions.
+// Dialect reads Traceloop's instrumentations and SDKs in Python, JavaScript and Go, and SDKs made from them
+// (ioa_observe). It reads the entity spans of decorators and frameworks. It also reads model calls of the
+// older generation, whose messages are flattened under gen_ai.prompt.N and gen_ai.completion.N. Later ones
+// (0.55 and on) write the messages of the GenAI conventions.
 var Dialect = &dialect.Dialect{
 	ID:            "openllmetry",
 	Name:          "OpenLLMetry (Traceloop)",
@@ -77,14 +78,16 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 			return dialect.Tool, false
 		}
 		if semconv.OperationClasses[a.Text("gen_ai.operation.name")] == dialect.Model && a.Has("gen_ai.input.messages") && a.Has("gen_ai.output.messages") {
-			return dialect.Model, false // models of LlamaIndex, of 0.53 and later, whatever their class is called
+			// models of LlamaIndex, of 0.53 and later, whatever their class is called
+			return dialect.Model, false
 		}
 		return dialect.Structure, false
 	case "session", "server", "unknown":
 		return dialect.Structure, false
 	}
 	if class := semconv.OperationClasses[a.Text("gen_ai.operation.name")]; class == dialect.Agent || class == dialect.Tool {
-		return dialect.Unclassified, false // what a client wrote onto the span of the program around it (LiteLLM)
+		// what a client wrote onto the span of the program around it (LiteLLM)
+		return dialect.Unclassified, false
 	}
 	switch a.Text("llm.request.type") {
 	case "chat", "completion", "response": // the last with the Agents SDK until 0.48
@@ -107,8 +110,9 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-// indexedClass tells whose prompt and completion were flattened: some producers write whatever went into a step and came out of it so. It is a
-// model's unless the span says that it is something else, and names no model.
+// indexedClass tells whose prompt and completion were flattened: some producers write whatever went into a
+// step and came out of it so. It is a model's unless the span says that it is something else, and names no
+// model.
 func indexedClass(s *dialect.Source) (dialect.Class, bool) {
 	class, said := generic.ClassOf(s.Span.Attributes())
 	switch a := decode.Attributes(s.Span.Attributes()); {
@@ -122,7 +126,8 @@ func indexedClass(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-// indexedIO returns what went into a step and came out of it, where they are flattened as one prompt and one completion.
+// indexedIO returns what went into a step and came out of it, where they are flattened as one prompt and one
+// completion.
 func indexedIO(a decode.Attributes, in, out exactjson.Value) (exactjson.Value, exactjson.Value) {
 	for _, x := range []struct {
 		to   *exactjson.Value
@@ -142,7 +147,8 @@ func indexedIO(a decode.Attributes, in, out exactjson.Value) (exactjson.Value, e
 	return in, out
 }
 
-// chainPlumbing are the parts of LangChain's chains that hand values on. They would be runs where each span is a trace of its own.
+// chainPlumbing are the parts of LangChain's chains that hand values on. They would be runs where each span
+// is a trace of its own.
 var chainPlumbing = []string{
 	"RunnableLambda", "RunnableMap", "RunnableParallel", "RunnableAssign", "RunnablePassthrough", "RunnablePick", "ChannelWrite", "ChannelRead", "Branch<",
 	"prompt", "parser", "ChatPromptTemplate", "PromptTemplate", "StrOutputParser", "StringOutputParser", "JsonOutputParser", "__start__",
@@ -157,8 +163,9 @@ func isChainPlumbing(name string) bool {
 	return false
 }
 
-// isGraphNode reports the body of a node of a LangGraph graph, or the model in it with what stands before it: it was given the state and answers with a change
-// of it, or with the message of the model. The call of the model has a span too, which holds all that a chain on its own would say of a run.
+// isGraphNode reports the body of a node of a LangGraph graph, or the model in it with what stands before it:
+// it was given the state and answers with a change of it, or with the message of the model. The call of the
+// model has a span too, which holds all that a chain on its own would say of a run.
 func isGraphNode(a decode.Attributes) bool {
 	in, _ := decode.Structure(entity(a, "entity.input"))
 	out, _ := decode.Structure(entity(a, "entity.output"))
@@ -230,8 +237,9 @@ func isRespanResponse(a decode.Attributes) bool {
 	return a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response"
 }
 
-// calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and what came out (LlamaIndex's agents). What came out of a tool that is
-// an agent is not told; the name and the arguments stand beside it.
+// calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and
+// what came out (LlamaIndex's agents). What came out of a tool that is an agent is not told; the name and the
+// arguments stand beside it.
 func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	out := entity(a, "entity.output")
 	if name := a.Text("tool.name"); name != "" && out.IsAbsent() {
@@ -245,8 +253,9 @@ func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	return called, ok && called.Get("tool_name").Str() != "" && called.Get("tool_kwargs").Kind() == exactjson.Object && called.Get("tool_output").Kind() == exactjson.Object
 }
 
-// calledUntold reports the step of LlamaIndex's agents that calls one tool, where nothing tells of that: 0.47 says what was called in what came out, and nothing where that cannot
-// be written as JSON, as the answer of an agent that is a tool.
+// calledUntold reports the step of LlamaIndex's agents that calls one tool, where nothing tells of that: 0.47
+// says what was called in what came out, and nothing where that cannot be written as JSON, as the answer of
+// an agent that is a tool.
 func calledUntold(s *dialect.Source, a decode.Attributes) bool {
 	return s.Span.Name() == "call_tool.task" && strings.HasSuffix(s.ScopeName, ".llamaindex") && a.Text("tool.name") == "" && entity(a, "entity.output").IsAbsent()
 }
@@ -260,7 +269,8 @@ func outputsOf(v exactjson.Value) exactjson.Value {
 func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Draft) {
 	// what the conventions' own attributes hold comes before the entity, which repeats it in a wrapper
 	args, result := a.JSON("gen_ai.tool.call.arguments"), a.JSON("gen_ai.tool.call.result")
-	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents") || s.ScopeName == "ai" // the AI SDK's, renamed
+	// the AI SDK's, renamed
+	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents") || s.ScopeName == "ai"
 	if args.IsAbsent() {
 		args = in
 	}
@@ -269,13 +279,15 @@ func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjs
 	}
 	if v, ok := decode.Structure(args); ok {
 		if list := v.Get("args"); v.Len() == 1 && list.Kind() == exactjson.Array && list.Len() == 1 && list.At(0).Kind() == exactjson.String {
-			if inner := decode.Args(list.At(0)); inner.Value.Kind() == exactjson.Object { // LangChain in JavaScript
+			if inner := decode.Args(list.At(0)); inner.Value.Kind() == exactjson.Object {
+				// LangChain in JavaScript
 				inner.Envelope = []string{"langchain.input"}
 				o.Args = inner
 			}
 		}
 		if raw := v.Get("_raw"); v.Len() == 1 && raw.Kind() == exactjson.String {
-			o.Args = decode.Content{Value: raw, Envelope: []string{"openllmetry.raw"}} // arguments that are not JSON
+			// arguments that are not JSON
+			o.Args = decode.Content{Value: raw, Envelope: []string{"openllmetry.raw"}}
 		}
 		if v.Get("tool_name").Kind() == exactjson.String && !v.Get("arguments").IsAbsent() {
 			o.ToolKind, o.MCPLeg = tape.ToolMCP, true
@@ -298,7 +310,8 @@ func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjs
 	}
 }
 
-// forgetCutModel drops the id of a model of Bedrock without its vendor. Bedrock knows no model by what is left.
+// forgetCutModel drops the id of a model of Bedrock without its vendor. Bedrock knows no model by what is
+// left.
 func forgetCutModel(_ *dialect.Source, o *dialect.Draft) {
 	if o.Class == dialect.Model && o.Model != "" && !strings.ContainsAny(o.Model, "./") {
 		o.AddNote(tape.CodeContentAbsent, "model", "the producer leaves the vendor, and the region if there was one, out of the id of the model: "+o.Model)
@@ -382,8 +395,8 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Dra
 	}
 }
 
-// readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every streamed call: it does not
-// gather their chunks. A streamed answer has no finish reason there.
+// readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every
+// streamed call: it does not gather their chunks. A streamed answer has no finish reason there.
 func readStreamedAnthropic(a decode.Attributes, o *dialect.Draft) {
 	answer := decode.OneTurn(semconv.Output(a))
 	if len(answer) != 1 || answer[0].FinishReason != "" || len(a.Texts("gen_ai.response.finish_reasons")) > 0 {

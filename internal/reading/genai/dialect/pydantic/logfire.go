@@ -16,8 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Logfire reads Logfire's own integrations: provider clients, the OpenAI Agents SDK and MCP. The name of a span is a template. Attributes
-// without a namespace say what the span is about. The answer of a stream comes in a span of its own.
+// Logfire reads Logfire's own integrations: provider clients, the OpenAI Agents SDK and MCP. The name of a
+// span is a template. Attributes without a namespace say what the span is about. The answer of a stream comes
+// in a span of its own.
 var Logfire = &dialect.Dialect{
 	ID:            "logfire",
 	Name:          "Logfire",
@@ -86,12 +87,14 @@ func classifyLogfire(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-// isLogfireIntegration tells the spans that Logfire itself writes about agents from those of an application that it carries.
+// isLogfireIntegration tells the spans that Logfire itself writes about agents from those of an application
+// that it carries.
 func isLogfireIntegration(s *dialect.Source, a decode.Attributes) bool {
 	return strings.HasPrefix(s.ScopeName, "logfire.") || s.ScopeName == "" && a.Has("logfire.msg_template")
 }
 
-// isLogfireFunction tells the span of a function of the program that the decorator wrote with what it returned.
+// isLogfireFunction tells the span of a function of the program that the decorator wrote with what it
+// returned.
 func isLogfireFunction(s *dialect.Source, a decode.Attributes) bool {
 	return s.ScopeName == "logfire" && a.Has("return") && a.Has("code.function") && a.Has("logfire.json_schema")
 }
@@ -99,7 +102,8 @@ func isLogfireFunction(s *dialect.Source, a decode.Attributes) bool {
 // runningTool begins the name of a span that an application writes of a tool with Logfire's own functions.
 const runningTool = "running tool "
 
-// loggedTool is the name of the tool that such a span is of, "" for any other span: what its name says or, where that is a template with the names of attributes in it, its message.
+// loggedTool is the name of the tool that such a span is of, "" for any other span: what its name says or,
+// where that is a template with the names of attributes in it, its message.
 func loggedTool(s *dialect.Source, a decode.Attributes) string {
 	name := s.Span.Name()
 	if s.ScopeName != "logfire" || !strings.HasPrefix(name, runningTool) || a.Text("logfire.span_type") == "pending_span" || a.Has("gen_ai.tool.name") {
@@ -115,7 +119,8 @@ func loggedTool(s *dialect.Source, a decode.Attributes) string {
 	return name
 }
 
-// logfireFunction reads the arguments and what was returned. The schema beside them says which attributes these are, and which were written as JSON.
+// logfireFunction reads the arguments and what was returned. The schema beside them says which attributes
+// these are, and which were written as JSON.
 func logfireFunction(a decode.Attributes) *dialect.Called {
 	name := a.Text("code.function")
 	called := &dialect.Called{Name: name[strings.LastIndexByte(name, '.')+1:]}
@@ -234,8 +239,8 @@ func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) 
 	readLogfireUsage(s.ScopeName, usage, o)
 }
 
-// readLogfireAgents reads a model call of the Agents SDK. Its output is a list, or null where the call failed. Of a stream of chat
-// completions the SDK makes a response of the other interface.
+// readLogfireAgents reads a model call of the Agents SDK. Its output is a list, or null where the call
+// failed. Of a stream of chat completions the SDK makes a response of the other interface.
 func readLogfireAgents(a decode.Attributes, o *dialect.Draft) {
 	if input, ok := decode.Messages(a.JSON("raw_input", "input"), tape.RoleUser); ok {
 		o.Request = input

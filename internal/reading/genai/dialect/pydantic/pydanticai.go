@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// AI reads Pydantic AI of every instrumentation version. Version 1 writes message events as JSON in one attribute. Versions 2 and
-// later write the messages of the conventions, 3 and later also their span names.
+// AI reads Pydantic AI of every instrumentation version. Version 1 writes message events as JSON in one
+// attribute. Versions 2 and later write the messages of the conventions, 3 and later also their span names.
 var AI = &dialect.Dialect{
 	ID:       "pydantic-ai",
 	Name:     "Pydantic AI",
@@ -53,7 +53,8 @@ func classifyPydanticAI(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Structure, false
 	case strings.HasPrefix(name, "invoke_agent"), name == "agent run", strings.HasSuffix(name, " run"), a.Has("final_result"), a.Has("agent_name"):
 		return dialect.Agent, true
-	case a.Has("gen_ai.request.model"): // a package that writes names of its own left the operation out (Respan)
+	case a.Has("gen_ai.request.model"):
+		// a package that writes names of its own left the operation out (Respan)
 		return dialect.Model, false
 	default:
 		return dialect.Structure, false
@@ -142,8 +143,8 @@ func readPydanticModel(a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// eventMessages reads a list of message events that stands in one attribute. Events of one message bear its index; neighbours of the
-// assistant are items of one turn.
+// eventMessages reads a list of message events that stands in one attribute. Events of one message bear its
+// index; neighbours of the assistant are items of one turn.
 func eventMessages(v exactjson.Value) []decode.Message {
 	list, ok := decode.Structure(v)
 	if !ok || list.Kind() != exactjson.Array {

@@ -25,7 +25,8 @@ type Event struct {
 	Fields   exactjson.Value
 }
 
-// Events returns the GenAI events of a span in time order: its span events, then the log records that name it.
+// Events returns the GenAI events of a span in time order: its span events, then the log records that name
+// it.
 func Events(s *dialect.Source) []Event {
 	if s.Span.Events().Len() == 0 && len(s.Logs) == 0 {
 		return nil
@@ -59,8 +60,8 @@ func Events(s *dialect.Source) []Event {
 	return out
 }
 
-// eventFields merges the body and the attributes of an event. A body that is itself JSON in a string is decoded; so are the fields
-// that hold lists.
+// eventFields merges the body and the attributes of an event. A body that is itself JSON in a string is
+// decoded; so are the fields that hold lists.
 func eventFields(a decode.Attributes) exactjson.Value {
 	var members []exactjson.Member
 	seen := map[string]bool{}
@@ -98,7 +99,8 @@ func eventFields(a decode.Attributes) exactjson.Value {
 	return decode.Unordered(members)
 }
 
-// elided stands in place of content that was not to be captured (OpenTelemetry's package for google-genai, and ADK's own events).
+// elided stands in place of content that was not to be captured (OpenTelemetry's package for google-genai,
+// and ADK's own events).
 const elided = "<elided>"
 
 // readEvents builds messages from events where the attributes gave none.
@@ -151,7 +153,8 @@ func readEvents(events []Event, o *dialect.Draft, request, response *[]decode.Me
 			}
 		}
 	}
-	// where each message has an event, a record of the whole call says nothing more: OpenLIT's records name the span around the one that it made
+	// where each message has an event, a record of the whole call says nothing more: OpenLIT's records name
+	// the span around the one that it made
 	decode.FillList(&asked, wholeInput)
 	decode.FillList(&answered, wholeOutput)
 	o.Shuffled = len(*request) == 0 && shuffled(events)
@@ -159,8 +162,10 @@ func readEvents(events []Event, o *dialect.Draft, request, response *[]decode.Me
 	decode.FillList(response, answered)
 }
 
-// numberedMessage reads an event that is one message of a list, its number behind the name of the list (gen_ai.prompt.0 with gen_ai.prompt.role and gen_ai.prompt.content; the package genai-otel-instrument). Calls and whose
-// result it is do not stand there: of a message of the assistant without a text, and of one before results, nothing but the place may be known.
+// numberedMessage reads an event that is one message of a list, its number behind the name of the list
+// (gen_ai.prompt.0 with gen_ai.prompt.role and gen_ai.prompt.content; the package genai-otel-instrument).
+// Calls and whose result it is do not stand there: of a message of the assistant without a text, and of one
+// before results, nothing but the place may be known.
 func numberedMessage(e Event, list string) (decode.Message, bool) {
 	number, ok := strings.CutPrefix(e.Name, list)
 	role, known := decode.KnownRole(e.Fields.Get(list + "role").Str())
@@ -184,11 +189,13 @@ func numberedMessage(e Event, list string) (decode.Message, bool) {
 	return decode.MessageWith(role, "", []decode.Part{part}), true
 }
 
-// numberedLimit is how many characters of a text that package keeps unless a setting (GENAI_CONTENT_MAX_LENGTH) says otherwise.
+// numberedLimit is how many characters of a text that package keeps unless a setting
+// (GENAI_CONTENT_MAX_LENGTH) says otherwise.
 const numberedLimit = 200
 
-// shuffled reports records of messages that do not tell what the user said last: nothing orders the last two that differ, or one text was said twice at the same
-// time, which is one record then, so that there are no more users' turns than answers. Calls of tools and their results stand behind all that was asked.
+// shuffled reports records of messages that do not tell what the user said last: nothing orders the last two
+// that differ, or one text was said twice at the same time, which is one record then, so that there are no
+// more users' turns than answers. Calls of tools and their results stand behind all that was asked.
 func shuffled(events []Event) bool {
 	var users []Event
 	said, tied, called := 0, false, false
@@ -224,9 +231,10 @@ func shuffled(events []Event) bool {
 	return !called && len(users) == said
 }
 
-// earlierChoices are the places of choices that ask for nothing but calls of which the same call of the model was told the results: they are what the model had
-// said before (Koog writes such a turn of a conversation as a choice, and no answer at all where a call of the model failed). There are as many results as
-// calls of an id: where ids come again, the last call of one is still to be answered. It is nil where there is none.
+// earlierChoices are the places of choices that ask for nothing but calls of which the same call of the model
+// was told the results: they are what the model had said before (Koog writes such a turn of a conversation as
+// a choice, and no answer at all where a call of the model failed). There are as many results as calls of an
+// id: where ids come again, the last call of one is still to be answered. It is nil where there is none.
 func earlierChoices(events []Event) map[int]bool {
 	var open map[string]int // results of each id, less the calls that ask for them
 	for _, e := range events {
@@ -283,7 +291,8 @@ func EventMessage(fields exactjson.Value, role tape.Role) decode.Message {
 	if role == tape.RoleTool {
 		id, name := decode.TextOfID(fields.First("id", "tool_call_id")), fields.Get("name").Str()
 		if blocks := decode.Parts(body); id+name == "" && len(blocks) > 0 && !slices.ContainsFunc(blocks, func(p decode.Part) bool { return p.Type != tape.PartToolResult }) {
-			return decode.MessageWith(role, "", blocks) // a provider's blocks say whose results they are, as Strands writes them
+			// a provider's blocks say whose results they are, as Strands writes them
+			return decode.MessageWith(role, "", blocks)
 		}
 		return decode.MessageWith(role, "", []decode.Part{decode.ResultPart(id, name, body, false)})
 	}
@@ -314,10 +323,11 @@ func ChoiceMessage(fields exactjson.Value) decode.Message {
 	return m
 }
 
-// untie orders message records that bear the same time. Clocks that count milliseconds give such records. The time at which each was observed comes first, which
-// SDKs write as records are made. Of those that bear the same here too, instructions come first,
-// then users and the assistant in turn, then each request for tools with its results. Where that leaves a choice the texts decide, so
-// that the same messages stand in the same order in every request.
+// untie orders message records that bear the same time. Clocks that count milliseconds give such records. The
+// time at which each was observed comes first, which SDKs write as records are made. Of those that bear the
+// same here too, instructions come first, then users and the assistant in turn, then each request for tools
+// with its results. Where that leaves a choice the texts decide, so that the same messages stand in the same
+// order in every request.
 func untie(logged []Event) []Event {
 	out := make([]Event, 0, len(logged))
 	for len(logged) > 0 {

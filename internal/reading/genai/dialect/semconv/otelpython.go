@@ -27,9 +27,10 @@ var Python = &dialect.Dialect{
 	Read:     readOtelPython,
 }
 
-// forgetEchoedModel drops the model that was asked for where it is the model that answered. The Agents SDK tells its
-// tracers the response alone of a call of the Responses API. Its official package, and those of Traceloop, Coralogix
-// and Respan, write the model of the response as that of the request, and as that of the agent around the call.
+// forgetEchoedModel drops the model that was asked for where it is the model that answered. The Agents SDK
+// tells its tracers the response alone of a call of the Responses API. Its official package, and those of
+// Traceloop, Coralogix and Respan, write the model of the response as that of the request, and as that of the
+// agent around the call.
 func forgetEchoedModel(_ *dialect.Source, o *dialect.Draft) {
 	if !decode.IsDated(o.Model) {
 		return

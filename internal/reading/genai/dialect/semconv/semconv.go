@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package semconv reads the OpenTelemetry GenAI conventions and what the official Python packages add to them.
+// Package semconv reads the OpenTelemetry GenAI conventions and what the official Python packages add to
+// them.
 package semconv
 
 import (
@@ -17,8 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the OpenTelemetry GenAI conventions of every generation: attributes, span events and log records, and everything
-// that borrows their names.
+// Dialect reads the OpenTelemetry GenAI conventions of every generation: attributes, span events and log
+// records, and everything that borrows their names.
 var Dialect = &dialect.Dialect{
 	ID:       "otel-genai",
 	Name:     "OpenTelemetry GenAI semantic conventions",
@@ -34,8 +35,9 @@ var Dialect = &dialect.Dialect{
 	Read:     func(s *dialect.Source, o *dialect.Draft) { Read(s, o, false) },
 }
 
-// scopeQuirks names packages that follow the conventions. AG2 keeps its instructions apart from 1.0 on. The package of
-// OpenTelemetry for OpenAI in JavaScript knows the role system alone, where clients send a developer's message.
+// scopeQuirks names packages that follow the conventions. AG2 keeps its instructions apart from 1.0 on. The
+// package of OpenTelemetry for OpenAI in JavaScript knows the role system alone, where clients send a
+// developer's message.
 func scopeQuirks(scope string) dialect.Quirks {
 	switch {
 	case scope == "opentelemetry.instrumentation.ag2", scope == "@opentelemetry/instrumentation-openai":
@@ -46,7 +48,8 @@ func scopeQuirks(scope string) dialect.Quirks {
 	return 0
 }
 
-// OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto classes.
+// OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto
+// classes.
 var OperationClasses = map[string]dialect.Class{
 	"chat": dialect.Model, "text_completion": dialect.Model, "generate_content": dialect.Model, "chat.completions": dialect.Model, "completion": dialect.Model, "responses": dialect.Model,
 	"execute_tool": dialect.Tool, "tool.execute": dialect.Tool,
@@ -56,7 +59,8 @@ var OperationClasses = map[string]dialect.Class{
 	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
 }
 
-// kindClasses maps values of gen_ai.span.kind onto classes: the conventions have no such key, several vendors do.
+// kindClasses maps values of gen_ai.span.kind onto classes: the conventions have no such key, several vendors
+// do.
 var kindClasses = map[string]dialect.Class{
 	"llm": dialect.Model, "agent": dialect.Agent, "tool": dialect.Tool, "retriever": dialect.Retrieval, "embedding": dialect.Noise, "reranker": dialect.Noise,
 }
@@ -70,8 +74,8 @@ var namePrefixes = []struct {
 	{"chat ", dialect.Model}, {"text_completion ", dialect.Model}, {"generate_content ", dialect.Model},
 }
 
-// Operation is the operation of a span. Where the name of the span stands in its place, as in OpenLIT's `workflow RunnableSequence` (1.35), it is the word that the conventions let such
-// a name begin with.
+// Operation is the operation of a span. Where the name of the span stands in its place, as in OpenLIT's
+// `workflow RunnableSequence` (1.35), it is the word that the conventions let such a name begin with.
 func Operation(s *dialect.Source) string {
 	op := decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name")
 	if op == s.Span.Name() {
@@ -80,7 +84,8 @@ func Operation(s *dialect.Source) string {
 	return op
 }
 
-// Classify tells the class of a span from its operation, else from its name, else from the attributes that only one class has.
+// Classify tells the class of a span from its operation, else from its name, else from the attributes that
+// only one class has.
 func Classify(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	class := OperationClasses[Operation(s)]
@@ -104,7 +109,8 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 		}
 	}
 	if class == dialect.Unclassified {
-		model := a.Has("gen_ai.request.model") || a.Has("gen_ai.response.model") || a.Has("gen_ai.usage.input_tokens") || hasMessages(a) && a.Text("gen_ai.operation.name") == "" // an operation of their own may be anything
+		// an operation of their own may be anything
+		model := a.Has("gen_ai.request.model") || a.Has("gen_ai.response.model") || a.Has("gen_ai.usage.input_tokens") || hasMessages(a) && a.Text("gen_ai.operation.name") == ""
 		switch {
 		case !model && (a.Has("gen_ai.tool.name") || a.Has("gen_ai.tool.call.id")):
 			class = dialect.Tool
@@ -136,8 +142,8 @@ func hasMessages(a decode.Attributes) bool {
 	return a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")
 }
 
-// Read fills a draft from the attributes, the span events and the log records of the conventions. encoded says that every tool
-// result is written JSON-encoded.
+// Read fills a draft from the attributes, the span events and the log records of the conventions. encoded
+// says that every tool result is written JSON-encoded.
 func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name"), ID: a.Text("gen_ai.agent.id"), Version: a.Text("gen_ai.agent.version"), Description: a.Text("gen_ai.agent.description")}
@@ -155,7 +161,8 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 			o.Input = Indexed(a, indexedPrompt, tape.RoleUser)
 			o.Output, _ = IndexedAnswer(a, indexedCompletion, false)
 		}
-		dialect.External(a, "gen_ai.input.messages", o) // of a run there is no message to put in its place: a text would be invented
+		// of a run there is no message to put in its place: a text would be invented
+		dialect.External(a, "gen_ai.input.messages", o)
 		dialect.External(a, "gen_ai.output.messages", o)
 		o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.tool.definitions"))
 		dialect.External(a, "gen_ai.tool.definitions", o)
@@ -163,7 +170,8 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 	case dialect.Model:
 		readSemconvModel(a, o)
 		if name := decode.NameAfter(s.Span.Name(), "chat ", "text_completion ", "generate_content "); !dialect.HasPrefixed(s.Span, "gen_ai.") && !strings.Contains(name, " ") {
-			decode.FillString(&o.Model, decode.ModelName(name)) // an instrumentation that failed wrote no attribute (OpenLIT with Groq)
+			// an instrumentation that failed wrote no attribute (OpenLIT with Groq)
+			decode.FillString(&o.Model, decode.ModelName(name))
 		}
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)
@@ -171,7 +179,8 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 			readLangtrace(a, o)
 		}
 		if s.ScopeName == quarkus && len(o.Request) == 1 && len(o.Request[0].Parts) == 1 && strings.Contains(o.Request[0].Parts[0].Text, "\n") {
-			o.RequestLabel, o.Request[0].Parts[0].Label = tape.Lossy, tape.Lossy // all messages, one below the other: where one ends is not told
+			// all messages, one below the other: where one ends is not told
+			o.RequestLabel, o.Request[0].Parts[0].Label = tape.Lossy, tape.Lossy
 		}
 		if givesFunctions(a, o) {
 			o.AddNote(tape.CodeModelCallHidden, "response", "the client was given functions to call by itself: the span may stand for every model call of the loop; it holds the first request and the last answer")
@@ -187,7 +196,8 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 			}
 		}
 	case dialect.Structure:
-		if o.Operation = a.Text("gen_ai.operation.name"); o.Operation == "create_agent" { // it runs nothing, and tells of the agent that runs later
+		if o.Operation = a.Text("gen_ai.operation.name"); o.Operation == "create_agent" {
+			// it runs nothing, and tells of the agent that runs later
 			o.System = System(a, o)
 			o.Model = decode.ModelName(a.Text("gen_ai.request.model"))
 		}
@@ -208,8 +218,9 @@ func System(a decode.Attributes, o *dialect.Draft) []decode.Part {
 	return parts
 }
 
-// Output returns the output messages; an answer without a role of its own is the assistant's. The input once more, as messages that say who spoke, is no
-// answer: who writes the conversation that an agent ended with may write the one that it began with.
+// Output returns the output messages; an answer without a role of its own is the assistant's. The input once
+// more, as messages that say who spoke, is no answer: who writes the conversation that an agent ended with
+// may write the one that it began with.
 func Output(a decode.Attributes) []decode.Message {
 	messages, _ := decode.Messages(a.JSON("gen_ai.output.messages"), tape.RoleAssistant)
 	if len(messages) > 0 && messages[0].Role != tape.RoleAssistant && a.Text("gen_ai.output.messages") == a.Text("gen_ai.input.messages") {
@@ -264,13 +275,15 @@ func readSemconvModel(a decode.Attributes, o *dialect.Draft) {
 		if isNothing(said) {
 			said = exactjson.Value{}
 		}
-		dialect.ReadWholeModel(o, a.JSON("gen_ai.prompt"), said) // of the conventions' first version: texts, messages, or all that was sent and came back
+		// of the conventions' first version: texts, messages, or all that was sent and came back
+		dialect.ReadWholeModel(o, a.JSON("gen_ai.prompt"), said)
 	}
 	if len(o.Request) == 0 {
 		o.Request = Indexed(a, indexedPrompt, tape.RoleUser)
 	}
 	if first, ok := decode.Structure(a.JSON("gen_ai.request.first_message")); ok && len(o.System)+len(o.Request) == 0 && decode.RoleOf(first.Get("role").Str()) == tape.RoleSystem {
-		o.System = decode.System(first.Get("content")) // the only message of a request that the package genai-otel-instrument records of a stream
+		// the only message of a request that the package genai-otel-instrument records of a stream
+		o.System = decode.System(first.Get("content"))
 	}
 	if len(o.Response) == 0 {
 		var reasons []string
@@ -290,7 +303,8 @@ func readSemconvModel(a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// bareOutput reads an answer that stands beside its type (gen_ai.output, gen_ai.output.type; any-agent): a text, whatever it looks like, or the list of the calls that it asks for.
+// bareOutput reads an answer that stands beside its type (gen_ai.output, gen_ai.output.type; any-agent): a
+// text, whatever it looks like, or the list of the calls that it asks for.
 func bareOutput(v exactjson.Value) []decode.Message {
 	if v.IsEmpty() {
 		return nil
@@ -314,7 +328,8 @@ func bareOutput(v exactjson.Value) []decode.Message {
 	return []decode.Message{m}
 }
 
-// LabelledMessages reads a message list, also one whose messages stand under keys of their own; one that was cut or stands elsewhere is labelled.
+// LabelledMessages reads a message list, also one whose messages stand under keys of their own; one that was
+// cut or stands elsewhere is labelled.
 func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialect.Draft) ([]decode.Message, tape.Label) {
 	v := a.JSON(key)
 	if v.IsAbsent() {
@@ -324,7 +339,8 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 		flat := a.Unflatten(key + ".")
 		messages, ok := openinference.Messages(flat)
 		if !ok {
-			messages, _ = decode.Messages(flat, role) // without the wrapper around each that OpenInference has
+			// without the wrapper around each that OpenInference has
+			messages, _ = decode.Messages(flat, role)
 		}
 		return messages, ""
 	}
@@ -349,8 +365,9 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 	return messages, ""
 }
 
-// labelNulls labels the results of tools that are null, or whose only member is, in a list that was recorded as a structure and not as JSON text.
-// There null also stands for a value that attributes have no form for, such as a list of values of several kinds.
+// labelNulls labels the results of tools that are null, or whose only member is, in a list that was recorded
+// as a structure and not as JSON text. There null also stands for a value that attributes have no form for,
+// such as a list of values of several kinds.
 func labelNulls(recorded exactjson.Value, messages []decode.Message) {
 	if recorded.Kind() != exactjson.Array {
 		return
@@ -375,8 +392,8 @@ func startsStructure(text string) bool {
 	return rest == "" || strings.ContainsRune("{[\"", rune(rest[0]))
 }
 
-// ofTool returns what a tool got or gave back: the attribute of the conventions, else one that an instrumentation put beside their other attributes of a
-// tool, in the order of the words.
+// ofTool returns what a tool got or gave back: the attribute of the conventions, else one that an
+// instrumentation put beside their other attributes of a tool, in the order of the words.
 func ofTool(a decode.Attributes, key string, words ...string) exactjson.Value {
 	keys := []string{key}
 	for _, w := range words {
@@ -400,7 +417,8 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 	}
 	o.Handoff = a.Text("gen_ai.operation.name") == "handoff"
 	if from, ok := decode.Structure(a.JSON("gen_ai.tool.call.arguments")); ok && from.Len() == 2 && from.Get("from_agent").Str() != "" && from.Get("to_agent").Str() != "" {
-		o.Handoff = true // who hands over to whom, and not what the model asked with (AWS's instrumentation of the Agents SDK)
+		// who hands over to whom, and not what the model asked with (AWS's instrumentation of the Agents SDK)
+		o.Handoff = true
 		return
 	}
 	if v := ofTool(a, "gen_ai.tool.call.arguments", "arguments", "args", "input"); !v.IsAbsent() {
@@ -410,7 +428,8 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 			o.Args = decode.UnwrapArgs(args)
 		}
 	} else if v := a.Unflatten("gen_ai.tool.call.arguments."); !v.IsAbsent() {
-		o.Args = decode.Content{Value: v, Label: tape.Lossy} // attributes of their own have no null and no empty list
+		// attributes of their own have no null and no empty list
+		o.Args = decode.Content{Value: v, Label: tape.Lossy}
 	}
 	if v := a.Unflatten("gen_ai.tool.call.result."); !v.IsAbsent() {
 		o.Result = decode.Content{Value: v, Label: tape.Lossy}
@@ -445,8 +464,9 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 // googleProviders serve Gemini's API.
 var googleProviders = []string{"gcp.gen_ai", "gcp.gemini", "gcp.vertex_ai", "gemini", "google"}
 
-// givesFunctions reports a call of Gemini whose tools are nothing but names: functions of the program, which Google's client calls by itself before it asks again. A request or an
-// answer with calls is of a program that does so.
+// givesFunctions reports a call of Gemini whose tools are nothing but names: functions of the program, which
+// Google's client calls by itself before it asks again. A request or an answer with calls is of a program
+// that does so.
 func givesFunctions(a decode.Attributes, o *dialect.Draft) bool {
 	defined, _ := decode.Structure(a.JSON("gen_ai.tool.definitions"))
 	if defined.Kind() != exactjson.Array || defined.Len() == 0 || !slices.Contains(googleProviders, o.Provider) {
@@ -460,7 +480,8 @@ func givesFunctions(a decode.Attributes, o *dialect.Draft) bool {
 	return !slices.ContainsFunc(o.Request, decode.HasCalls) && !slices.ContainsFunc(o.Response, decode.HasCalls)
 }
 
-// isNothing reports an object whose only member is null: what LangSmith's exporter writes of a call that threw.
+// isNothing reports an object whose only member is null: what LangSmith's exporter writes of a call that
+// threw.
 func isNothing(v exactjson.Value) bool {
 	inner, ok := decode.Structure(v)
 	return ok && inner.Kind() == exactjson.Object && inner.Len() == 1 && inner.Members()[0].Value.Kind() == exactjson.Null

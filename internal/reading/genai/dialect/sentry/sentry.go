@@ -15,8 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads what the Sentry SDKs write in names of their own beside the GenAI conventions. Their spans lie among those of the
-// HTTP server, so that only the names in question make one a part of the dialect. Long message lists lose their oldest messages.
+// Dialect reads what the Sentry SDKs write in names of their own beside the GenAI conventions. Their spans
+// lie among those of the HTTP server, so that only the names in question make one a part of the dialect. Long
+// message lists lose their oldest messages.
 var Dialect = &dialect.Dialect{
 	ID:       "sentry",
 	Name:     "Sentry AI monitoring",
@@ -100,7 +101,8 @@ func saidBeside(s *dialect.Source) string {
 func sentryText(text string) []decode.Part {
 	if v, ok := decode.ParseStructure(text); ok && v.Kind() == exactjson.Array {
 		var parts []decode.Part
-		if messages, ok := decode.Messages(v, tape.RoleAssistant); ok && decode.IsMessageList(v) { // LangGraph: the whole transcript
+		if messages, ok := decode.Messages(v, tape.RoleAssistant); ok && decode.IsMessageList(v) {
+			// LangGraph: the whole transcript
 			if answers := decode.LastAnswers(messages); len(answers) > 0 {
 				return decode.OneTurn(answers)[0].Parts
 			}

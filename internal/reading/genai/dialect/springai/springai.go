@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads Spring AI's Micrometer observations. Tool spans hold arguments and results; prompts and answers are only texts, in
-// log records or in old attributes, without the roles and calls of the messages.
+// Dialect reads Spring AI's Micrometer observations. Tool spans hold arguments and results; prompts and
+// answers are only texts, in log records or in old attributes, without the roles and calls of the messages.
 var Dialect = &dialect.Dialect{
 	ID:      "spring-ai",
 	Name:    "Spring AI",
@@ -83,7 +83,9 @@ func classifySpringAI(s *dialect.Source) (dialect.Class, bool) {
 	case strings.HasPrefix(s.Span.Name(), "spring.ai.alibaba.graph") && a.Has("spring.ai.alibaba.graph.name"):
 		return dialect.Agent, true
 	case strings.HasPrefix(s.Span.Name(), "spring.ai.alibaba.graph"):
-		return dialect.Structure, false // the graph of Spring AI Alibaba's agents: what it writes as prompt and completion is its state, as Java's toString has it
+		// the graph of Spring AI Alibaba's agents: what it writes as prompt and completion is its state, as
+		// Java's toString has it
+		return dialect.Structure, false
 	}
 	return dialect.Unclassified, false
 }
@@ -164,7 +166,8 @@ func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	reasons, _ := decode.Structure(a.JSON("gen_ai.response.finish_reasons"))
 	inner, quoted := strings.CutPrefix(strings.TrimSpace(answer), `["`)
 	inner, closed := strings.CutSuffix(inner, `"]`)
-	if quoted && closed && inner != "" && reasons.Kind() == exactjson.Array && reasons.Len() == 1 { // one choice, whatever stands in it: nothing is escaped
+	if quoted && closed && inner != "" && reasons.Kind() == exactjson.Array && reasons.Len() == 1 {
+		// one choice, whatever stands in it: nothing is escaped
 		o.Response = []decode.Message{decode.MessageWith(tape.RoleAssistant, "", []decode.Part{decode.TextPart(inner)})}
 	} else {
 		o.Response = springTexts(answer, tape.RoleAssistant)
@@ -177,7 +180,8 @@ func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 // springTurn is where a message begins in what the chat client writes.
 var springTurn = regexp.MustCompile(`(?:^\[|", )"(system|user|assistant|tool)":"`)
 
-// springTurns reads what the chat client writes of its messages: ["role":"text", "role":"text"], with nothing escaped.
+// springTurns reads what the chat client writes of its messages: ["role":"text", "role":"text"], with nothing
+// escaped.
 func springTurns(text string) (out []decode.Message) {
 	text = strings.TrimSuffix(strings.TrimSpace(text), `"]`)
 	found := springTurn.FindAllStringSubmatchIndex(text, -1)
@@ -200,7 +204,8 @@ func springTexts(text string, role tape.Role) []decode.Message {
 		return nil
 	}
 	texts, whole := springList(text)
-	roundTrips := len(texts) // the texts of answers that asked for tools and of the results, which have none, stand at the end
+	// the texts of answers that asked for tools and of the results, which have none, stand at the end
+	roundTrips := len(texts)
 	for role == tape.RoleUser && roundTrips > 2 && texts[roundTrips-1] == "" {
 		roundTrips -= 2
 	}
@@ -229,11 +234,12 @@ func springTexts(text string, role tape.Role) []decode.Message {
 	return out
 }
 
-// springWindow is how many messages Spring AI's memory of a chat holds. A longer one begins with whatever is left of it.
+// springWindow is how many messages Spring AI's memory of a chat holds. A longer one begins with whatever is
+// left of it.
 const springWindow = 20
 
-// springPlace is whose the i-th of n texts is: a request ends with what the user says, users and models take turns before it, and what is said before all of
-// them is the system's.
+// springPlace is whose the i-th of n texts is: a request ends with what the user says, users and models take
+// turns before it, and what is said before all of them is the system's.
 func springPlace(i, n int) tape.Role {
 	switch {
 	case (n-i)%2 == 1:
@@ -244,7 +250,8 @@ func springPlace(i, n int) tape.Role {
 	return tape.RoleAssistant
 }
 
-// springList are the texts of a list in which nothing is escaped. It is whole if each text is told from the next: none of them holds a part of a quotation.
+// springList are the texts of a list in which nothing is escaped. It is whole if each text is told from the
+// next: none of them holds a part of a quotation.
 func springList(text string) (texts []string, whole bool) {
 	inner, ok := strings.CutPrefix(text, `["`)
 	if !ok || !strings.HasSuffix(inner, `"]`) {

@@ -14,9 +14,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads AWS Strands Agents in Python and TypeScript: invoke_agent → event loop cycles → chat and execute_tool. All content
-// is in span events: Bedrock Converse blocks as JSON (the default), or operation.details events of the newer conventions. The
-// GenAI conventions read what is written in attributes.
+// Dialect reads AWS Strands Agents in Python and TypeScript: invoke_agent → event loop cycles → chat and
+// execute_tool. All content is in span events: Bedrock Converse blocks as JSON (the default), or
+// operation.details events of the newer conventions. The GenAI conventions read what is written in
+// attributes.
 var Dialect = &dialect.Dialect{
 	ID:            "strands",
 	Name:          "AWS Strands Agents",
@@ -81,7 +82,8 @@ func readStrands(s *dialect.Source, o *dialect.Draft) {
 			wholeInput, wholeOutput = append(wholeInput, input...), append(wholeOutput, output...)
 		}
 	}
-	decode.FillList(&asked, wholeInput) // a record of another package names the same span, and says it all again (OpenLIT)
+	// a record of another package names the same span, and says it all again (OpenLIT)
+	decode.FillList(&asked, wholeInput)
 	decode.FillList(&answered, wholeOutput)
 	strandsResults(asked)
 	switch o.Class {
@@ -169,7 +171,8 @@ func strandsResults(messages []decode.Message) {
 	}
 }
 
-// strandsToolMessages reads the messages of a tool span: role tool, with a call in the input and a result in the output.
+// strandsToolMessages reads the messages of a tool span: role tool, with a call in the input and a result in
+// the output.
 func strandsToolMessages(v exactjson.Value, args, result *decode.Content, o *dialect.Draft) {
 	messages, _ := decode.Structure(v)
 	for _, m := range messages.Members() {

@@ -14,7 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads tRPC-Agent-Go: the conventions with chat messages, and every tool result inside a response object of its own.
+// Dialect reads tRPC-Agent-Go: the conventions with chat messages, and every tool result inside a response
+// object of its own.
 var Dialect = &dialect.Dialect{
 	ID:       "trpc-agent-go",
 	Name:     "tRPC-Agent-Go",
@@ -26,8 +27,8 @@ var Dialect = &dialect.Dialect{
 	Read:     readTRPCAgent,
 }
 
-// mergedTools stands where the name of a tool does in the span of the event that holds the results of all tools of a turn once more. Each of them has a
-// span of its own.
+// mergedTools stands where the name of a tool does in the span of the event that holds the results of all
+// tools of a turn once more. Each of them has a span of its own.
 const mergedTools = "(merged tools)"
 
 func classifyTRPCAgent(s *dialect.Source) (dialect.Class, bool) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Dialect reads TruLens: instrumented functions with their arguments and return values. The arguments of a function that calls a
-// model are not the request that it sent, unless they are messages.
+// Dialect reads TruLens: instrumented functions with their arguments and return values. The arguments of a
+// function that calls a model are not the request that it sent, unless they are messages.
 var Dialect = &dialect.Dialect{
 	ID:       "trulens",
 	Name:     "TruLens",

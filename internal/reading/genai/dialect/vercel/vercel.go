@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// AI reads the Vercel AI SDK's own spans (v3 to v6, and v7 in legacy mode): an operation span, its .doGenerate or .doStream
-// steps, and ai.toolCall.
+// AI reads the Vercel AI SDK's own spans (v3 to v6, and v7 in legacy mode): an operation span, its
+// .doGenerate or .doStream steps, and ai.toolCall.
 var AI = &dialect.Dialect{
 	ID:       "vercel-ai",
 	Name:     "Vercel AI SDK (ai.*)",
@@ -94,8 +94,10 @@ func readVercel(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// lentStatus reports a span whose status tells a failure that is not its own. The SDK records the exception that leaves a span beside the status, and writes what a span came to
-// only where none left it. OpenInference's processor gives every span that ends after the first failure of its trace the status of that one, under line 2 of OpenTelemetry's SDK.
+// lentStatus reports a span whose status tells a failure that is not its own. The SDK records the exception
+// that leaves a span beside the status, and writes what a span came to only where none left it.
+// OpenInference's processor gives every span that ends after the first failure of its trace the status of
+// that one, under line 2 of OpenTelemetry's SDK.
 func lentStatus(s *dialect.Source, a decode.Attributes) bool {
 	status := s.Span.Status()
 	if s.ScopeName != "ai" || status.Code() != ptrace.StatusCodeError || status.Message() == "" || s.Span.DroppedEventsCount() > 0 {

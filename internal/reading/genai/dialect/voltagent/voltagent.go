@@ -13,8 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads VoltAgent: an agent span with tool, llm and memory spans below. One llm span stands for a whole loop of model
-// calls; what the model asked for in between is in the tool spans, and in the messages that memory spans saved.
+// Dialect reads VoltAgent: an agent span with tool, llm and memory spans below. One llm span stands for a
+// whole loop of model calls; what the model asked for in between is in the tool spans, and in the messages
+// that memory spans saved.
 var Dialect = &dialect.Dialect{
 	ID:            "voltagent",
 	Name:          "VoltAgent",

@@ -15,9 +15,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads waza: an evaluation, the tasks below it, and below each task the turns of all its runs side by side. A run has no span of
-// its own: its first turn begins it and, as waza writes it, lasts until its last turn has ended. One turn stands for all model calls of one
-// prompt; the spans of model calls below it hold usage per model and are written afterwards.
+// Dialect reads waza: an evaluation, the tasks below it, and below each task the turns of all its runs side
+// by side. A run has no span of its own: its first turn begins it and, as waza writes it, lasts until its
+// last turn has ended. One turn stands for all model calls of one prompt; the spans of model calls below it
+// hold usage per model and are written afterwards.
 var Dialect = &dialect.Dialect{
 	ID:        "waza",
 	Name:      "waza",

@@ -17,8 +17,8 @@ import (
 // Keys are the public keys that may have signed a stream, by key id.
 type Keys map[string]ed25519.PublicKey
 
-// ReadKeys reads a JWK set (RFC 7517, RFC 8037) as a Forge agent serves it at /.well-known/forge-audit-keys. Keys of other kinds are
-// passed over; a set without an Ed25519 key is an error.
+// ReadKeys reads a JWK set (RFC 7517, RFC 8037) as a Forge agent serves it at /.well-known/forge-audit-keys.
+// Keys of other kinds are passed over; a set without an Ed25519 key is an error.
 func ReadKeys(data []byte) (Keys, error) {
 	var set struct {
 		Keys []struct {
@@ -48,9 +48,10 @@ func ReadKeys(data []byte) (Keys, error) {
 	return keys, nil
 }
 
-// signed reports whether a record carries a signature, and the reason why that does not verify: "" when it does. The signature covers
-// the RFC 8785 form of the record without its member sig (sigp "jcs-1"). Integers beyond 2^53, whose canonical form differs there, are
-// in no audit record. A record that has them does not verify.
+// signed reports whether a record carries a signature, and the reason why that does not verify: "" when it
+// does. The signature covers the RFC 8785 form of the record without its member sig (sigp "jcs-1"). Integers
+// beyond 2^53, whose canonical form differs there, are in no audit record. A record that has them does not
+// verify.
 func (k Keys) signed(body exactjson.Value) (carries bool, reason string) {
 	text := body.Get("sig")
 	if text.IsAbsent() {

@@ -1,11 +1,12 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forgeaudit reads the audit streams of Forge agents. A stream is NDJSON with one record per line. The records are
-// chained by hash and, if so configured, signed. Records become log records, and with them evidence. The package above reads what
-// they say of a run.
+// Package forgeaudit reads the audit streams of Forge agents. A stream is NDJSON with one record per line.
+// The records are chained by hash and, if so configured, signed. Records become log records, and with them
+// evidence. The package above reads what they say of a run.
 //
-// A stream is a set of records. Records that come in several files, in another order or twice give the same result.
+// A stream is a set of records. Records that come in several files, in another order or twice give the same
+// result.
 package forgeaudit
 
 import (
@@ -25,7 +26,8 @@ type Stream struct {
 	records map[string]*record // by raw
 }
 
-// New returns an empty stream. With keys, every signature is checked, and a record without a valid one is not used.
+// New returns an empty stream. With keys, every signature is checked, and a record without a valid one is not
+// used.
 func New(keys Keys) *Stream { return &Stream{keys: keys, records: map[string]*record{}} }
 
 // Add adds one line, without its line end; name and line say where it stands. The error wraps ErrMalformed.
@@ -68,8 +70,8 @@ type Problem struct {
 
 func (p Problem) Error() string { return fmt.Sprintf("%s:%d: %s", p.Name, p.Line, p.Reason) }
 
-// Close checks the records and returns them as log records. A record without a trace id belongs to the trace of the other records of
-// its request (correlation id), if that is one.
+// Close checks the records and returns them as log records. A record without a trace id belongs to the trace
+// of the other records of its request (correlation id), if that is one.
 func (s *Stream) Close() Result {
 	records := make([]*record, 0, len(s.records))
 	for _, r := range s.records {
