@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// EventSpan tells a span that reports one event of a call: what it is an event of, and which. The target of
-// the span is both of them, and the span is called by that and a number: tool.search.start-1, target
-// tool.search.start, name start. It is "" for all others.
+// EventSpan returns what a span is an event of, and which event, for a span that reports one event of a call.
+// Its target holds both, and its name is the target and a number: tool.search.start-1, target
+// tool.search.start, name start. It returns "" for other spans.
 func EventSpan(span ptrace.Span) (of, event string) {
 	of, event = EventOf(span)
 	number, numbered := strings.CutPrefix(span.Name(), of+"."+event+"-")
@@ -21,7 +21,7 @@ func EventSpan(span ptrace.Span) (of, event string) {
 	return of, event
 }
 
-// EventOf tells what a span whose target and name say so is an event of, whatever the span is called.
+// EventOf returns what a span is an event of by its target and its name, whatever the span is called.
 func EventOf(span ptrace.Span) (of, event string) {
 	target, there := span.Attributes().Get("target")
 	if !there {

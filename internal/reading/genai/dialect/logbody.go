@@ -13,9 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// BodyCall is the call of a model or a tool that the JSON body of a log record reports. Loggers of agents
-// write the request and the answer of a model, or the name, arguments and result of a tool, as members of one
-// object, whatever they call the event.
+// BodyCall is a call of a model or a tool in the JSON body of a log record. Loggers of agents write the
+// request and the answer of a model, or the name, arguments and result of a tool, as members of one object.
+// The name of the event may be any.
 type BodyCall struct {
 	request, answer, offered  exactjson.Value
 	tool, args, result, lane  exactjson.Value
@@ -24,7 +24,7 @@ type BodyCall struct {
 	hasRequest, hasAnswer     bool
 }
 
-// ReadBodyCall reads the body of a record (LogBody). What is no report of a call has no class.
+// ReadBodyCall reads the body of a record (LogBody). A body that reports no call has no class.
 func ReadBodyCall(a decode.Attributes) (c BodyCall) {
 	body, _ := decode.Structure(a.JSON(LogBody))
 	if body.Kind() != exactjson.Object {
@@ -62,8 +62,8 @@ func ReadBodyCall(a decode.Attributes) (c BodyCall) {
 	return c
 }
 
-// MayHoldCall says of the body of a log record whether it is worth reading (see ReadBodyCall): most records
-// are no JSON, or not of a call. It costs no more than a look for a few words.
+// MayHoldCall tells whether the body of a log record is worth reading (see ReadBodyCall). Most bodies are no
+// JSON, or of no call. It looks for a few words.
 func MayHoldCall(body pcommon.Value) bool {
 	switch body.Type() {
 	case pcommon.ValueTypeMap:
@@ -96,11 +96,12 @@ func (c *BodyCall) Role() LogRole {
 	return role
 }
 
-// Certain says that the members can be nothing else than a call, whoever wrote them. Applications log
-// messages with roles, answers of services and names of tools too. A request asks for something and stands
-// beside its answer, the definitions of the tools that it offers, or the instructions of the model, and each
-// of its messages has a role that models know; an answer stands beside the tokens that it took; a tool beside
-// an object of arguments and a result.
+// Certain says that the members can be nothing but a call, whoever wrote them. Applications log messages with
+// roles, answers of services and names of tools too.
+//
+// A request asks for something. It stands beside its answer, the definitions of its tools or the instructions
+// of the model, and models know the role of each of its messages. An answer stands beside the tokens that it
+// took. A tool stands beside an object of arguments and a result.
 func (c *BodyCall) Certain() bool {
 	if c.tool.Str() != "" {
 		args, _ := decode.Structure(c.args)

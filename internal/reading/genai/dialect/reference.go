@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ReferenceSuffix follows the name of an attribute in the name of the one that holds a URI in its place. The
-// upload hook of OpenTelemetry stores the content there, as JSON.
+// ReferenceSuffix ends the name of the attribute that holds a URI in place of content. The upload hook of
+// OpenTelemetry stores the content there, as JSON.
 const ReferenceSuffix = "_ref"
 
 // Referable are the attributes whose content may be stored at a reference.

@@ -30,8 +30,8 @@ func ReadWholeAgent(o *Draft, in, out exactjson.Value) {
 	}
 }
 
-// AnswerText reads the answer of a function that returned a text, as JSON: it returned it, also where the
-// text is JSON that holds no message.
+// AnswerText reads the answer of a function that returned a text, which was recorded as JSON. The text itself
+// may be JSON that holds no message.
 func AnswerText(out exactjson.Value) []decode.Message {
 	text, ok := decode.WholeText(out)
 	if !ok || text == "" || text == out.Str() || !decode.LooksJSON(text) {
@@ -40,8 +40,8 @@ func AnswerText(out exactjson.Value) []decode.Message {
 	return []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 }
 
-// isHollow reports an object of an answer of which nothing came: its text is empty, and so is all that stands
-// beside it (Mastra's, of a call that threw).
+// isHollow reports an object that stands for no answer: its text is empty, and so is everything beside it
+// (Mastra's, of a call that threw).
 func isHollow(v exactjson.Value) bool {
 	return v.Len() > 1 && v.Get("text").Kind() == exactjson.String && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return !m.Value.IsEmpty() })
 }
@@ -71,9 +71,9 @@ func ReadWholeModel(o *Draft, in, out exactjson.Value) {
 	}
 }
 
-// OwnJSON is the text of a value that a program in JavaScript recorded, where it is JSON on one line with
-// white space between its tokens: JSON.stringify writes none, or breaks the lines, so it is no object that
-// the program recorded but what a model wrote.
+// OwnJSON returns the text of a value of a program in JavaScript, where it is JSON on one line with white
+// space between its tokens. JSON.stringify writes none, or breaks the lines. So a model wrote the text, and
+// it is no object of the program.
 func OwnJSON(v exactjson.Value) (text string, ok bool) {
 	text = v.Str()
 	if !decode.LooksJSON(text) {
@@ -106,8 +106,8 @@ var responseNames = []string{
 	"finishReason", "stop_reason", "tool_calls", "toolCalls", "lc", "error",
 }
 
-// plainNames are those of them that a model uses for members of its own: beside members that no wrapper of an
-// answer has they say nothing of a response, unless a message stands there.
+// plainNames are those of them that a model uses for members of its own. Where a message stands there, or all
+// members are those of a wrapper, they do speak of a response.
 var plainNames = []string{"output", "outputs", "message", "content", "response", "error"}
 
 // saysNothing reports a value that is no message and no list of parts or messages.
@@ -121,8 +121,8 @@ func saysNothing(v exactjson.Value) bool {
 	return true
 }
 
-// saysResponse reports that an object has a member of what a provider or a framework answers, none of which
-// is a number or a truth value: it is no text that a model wrote, even if no answer is found in it.
+// saysResponse reports an object with a member of what a provider or a framework answers. A number or a truth
+// value does not count. Such an object is no text of a model, even if no answer is found in it.
 func saysResponse(v exactjson.Value) bool {
 	return slices.ContainsFunc(responseNames, func(name string) bool {
 		member := v.Get(name)
@@ -136,7 +136,7 @@ func saysResponse(v exactjson.Value) bool {
 	})
 }
 
-// holdsNoParts reports a list of objects of which none says what kind of a part it is, or what it says.
+// holdsNoParts reports a list of objects none of which says what kind of part it is, or holds a text.
 func holdsNoParts(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Array && v.Len() > 0 && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
 		return m.Value.Kind() != exactjson.Object || !m.Value.First("type", "text", "content", "functionCall", "function_call", "toolUse").IsAbsent()
@@ -180,8 +180,8 @@ func readProviderRequest(o *Draft, v exactjson.Value) {
 	}
 }
 
-// requestOf is the request among the arguments of the function of an SDK, as a tracer of functions recorded
-// them by position: the options of that one call stand behind it.
+// requestOf returns the request among the arguments of a function of an SDK, which a tracer of functions
+// recorded by position. The options of the call come after it.
 func requestOf(v exactjson.Value) exactjson.Value {
 	if args, more := v.Get("args"), v.Get("kwargs"); v.Len() == 2 && args.Len() == 1 && decode.IsMessageList(args.At(0)) && more.Kind() == exactjson.Object && more.Get("messages").IsAbsent() {
 		// the conversation by position, its settings by name (AgentScope)
@@ -264,9 +264,9 @@ func readProviderResponse(o *Draft, v exactjson.Value) {
 // failureType is what providers call the kinds of their failures.
 var failureType = regexp.MustCompile(`^([a-z]+_)*error$|^[A-Z]+(_[A-Z]+)+$`)
 
-// providerFailure reads the body with which the APIs of providers refuse a request: {"error": {"message",
-// "type": "…_error"}} of OpenAI, and of Anthropic with a type beside it, {"error": {"code", "message",
-// "status": "INVALID_ARGUMENT"}} of Google. Anything else with a member of that name is what a model may say.
+// providerFailure reads the body with which the API of a provider refuses a request. OpenAI writes {"error":
+// {"message", "type": "…_error"}}, Anthropic adds a type beside it, Google writes {"error": {"code",
+// "message", "status": "INVALID_ARGUMENT"}}. A model may say anything else with a member of that name.
 func providerFailure(v exactjson.Value) *tape.Error {
 	failure := v.Get("error")
 	message, kind := failure.Get("message").Str(), failure.First("type", "status").Str()
@@ -302,8 +302,8 @@ func ReadWholeTool(o *Draft, in, out exactjson.Value, encoded bool) {
 			o.Args.Envelope = append(o.Args.Envelope, "python.call")
 		}
 		if wrapped := o.Args.Value.Get("input"); o.Args.Value.Len() == 1 && wrapped.Kind() == exactjson.String {
-			// LangChain hands a tool's arguments to its tracers as one text; a text that is no object is the
-			// argument itself
+			// LangChain hands a tool's arguments to its tracers as one text. A text that is no object is the
+			// argument itself.
 			if inner := decode.Args(wrapped); inner.Label == "" && inner.Value.Kind() == exactjson.Object {
 				inner.Envelope = append(o.Args.Envelope, "langchain.input")
 				o.Args = inner
@@ -323,8 +323,8 @@ func ReadWholeTool(o *Draft, in, out exactjson.Value, encoded bool) {
 	}
 }
 
-// TakeFromName opens the arguments of a tool that stand beside its own name, and beside nothing but that and
-// the id of the call.
+// TakeFromName opens the arguments of a tool that stand beside its own name, and beside at most the id of the
+// call.
 func TakeFromName(o *Draft) {
 	v := o.Args.Value
 	if len(o.Args.Envelope) > 0 || o.Name == "" || v.Kind() != exactjson.Object || v.Len() < 2 || v.Len() > 3 {

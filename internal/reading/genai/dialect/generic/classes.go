@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// This file tells what a span is: from an attribute that says it.
+// This file tells what a span is by attributes that say it.
 
 // classWords say what a span is. If a value has several of the words, the first line that has one of them
 // decides.
@@ -31,7 +31,8 @@ type classLine struct {
 	words []string
 }
 
-// besideClass are words that may stand beside those: any other makes the value the name of something within.
+// besideClass are words that may stand beside those. Any other word makes the value the name of something
+// within.
 var besideClass = []string{
 	"ai", "run", "call", "calls", "calling", "execute", "execution", "exec", "invoke", "invocation", "use", "do", "text", "object", "stream", "step", "mcp", "client", "provider",
 	"request", "span", "task", "content", "action",
@@ -53,8 +54,8 @@ func typeOf(m pcommon.Map) (value string, known bool) {
 	return value, best >= 0
 }
 
-// ClassOf tells what a span says that it is, in a word of any producer: its kind, type or operation. said is
-// whether one of its attributes is there to say that, in whatever word.
+// ClassOf returns what a span says that it is, in a word of any producer: its kind, type or operation. said
+// tells whether an attribute is there to say it, in any word.
 func ClassOf(m pcommon.Map) (class dialect.Class, said bool) {
 	if value, known := typeOf(m); known {
 		class, _ = classOf(value)
@@ -66,10 +67,10 @@ func ClassOf(m pcommon.Map) (class dialect.Class, said bool) {
 	return dialect.Unclassified, said
 }
 
-// typeNames are the last names of keys that tell what a span is.
+// typeNames are the last words of keys that tell what a span is.
 var typeNames = []string{"kind", "type", "operation", "operationid", "operation.name"}
 
-// typeRank says how surely a key tells what its span is; -1 for keys that do not.
+// typeRank returns how surely a key tells what its span is, -1 for other keys.
 func typeRank(key string) int {
 	if key == "" || !strings.ContainsRune("den", rune(key[len(key)-1]|0x20)) { // no name ends otherwise
 		return -1
@@ -111,7 +112,7 @@ func isForeign(key string) bool {
 	return key != "" && slices.ContainsFunc(foreignBy[key[0]], func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// foreignBy are the foreign beginnings by their first letter: most keys of most spans are looked at.
+// foreignBy holds the foreign beginnings by their first letter.
 var foreignBy = func() (by [256][]string) {
 	for _, p := range foreign {
 		by[p[0]] = append(by[p[0]], p)
@@ -144,7 +145,7 @@ func classOf(value string) (dialect.Class, bool) {
 	return classWords[first].class, true
 }
 
-// keyClass tells what a span is from the key of what went in or came out: the word before says it, as in
+// keyClass returns what a span is by the key of what went in or came out: by the word before it, as in
 // acme.llm.request and acmeToolArgs.
 func keyClass(stem string) (class dialect.Class, word string) {
 	w := words(stem)
@@ -164,9 +165,9 @@ func keyClass(stem string) (class dialect.Class, word string) {
 	return dialect.Unclassified, ""
 }
 
-// keyClasses gathers what the keys of what went in and came out tell of a span. Other services have tools,
-// agents and models too: each takes something in and gives something out here, and one that no word of a
-// conversation is with is told by a word that only language models have.
+// keyClasses gathers what keys tell of a span. Other services have tools, agents and models too. So each
+// takes something in and gives something out; without a word of a conversation it needs a word that language
+// models alone have.
 type keyClasses struct {
 	class         dialect.Class
 	in, out, said bool
@@ -210,7 +211,7 @@ func (k *keyClasses) addSlot(stem string, isOut bool) {
 	k.said = k.said || slices.Contains(sureWords, word) || spoken || of == dialect.Agent && slot == "input"
 }
 
-// tell is the class that all of them tell, of a span of a name.
+// tell returns the class that all keys of a span agree on.
 func (k *keyClasses) tell(name string) dialect.Class {
 	k.in = k.in || k.asked && k.class == dialect.Agent && k.said && len(name) <= maxFunctionName && slices.Contains(words(name), "agent")
 	if !k.in || !k.out && !(k.failed && k.own) || k.differ || !k.said && k.class != dialect.Tool {
@@ -219,7 +220,7 @@ func (k *keyClasses) tell(name string) dialect.Class {
 	return k.class
 }
 
-// classOfKeys is the class that the keys of attributes of a span tell.
+// classOfKeys returns the class that the keys of attributes of a span tell.
 func classOfKeys(m pcommon.Map, span ptrace.Span) dialect.Class {
 	k := keyClasses{failed: ended(span)}
 	for key := range m.All() {
@@ -241,7 +242,7 @@ func ended(span ptrace.Span) bool {
 	return false
 }
 
-// classOfSpan is the class that the keys of a span, and the names and keys of its events, tell.
+// classOfSpan returns the class that the keys of a span, and the names and keys of its events, tell.
 func classOfSpan(span ptrace.Span) dialect.Class {
 	k := keyClasses{failed: ended(span)}
 	for key := range span.Attributes().All() {
@@ -259,7 +260,7 @@ func classOfSpan(span ptrace.Span) dialect.Class {
 	return k.tell(span.Name())
 }
 
-// The words that nobody has but who runs language models, and those for what is said to them and by them.
+// Words that language models alone have, and words for what is said to them and by them.
 var (
 	sureWords   = []string{"llm", "chat", "completion", "completions", "generation"}
 	spokenWords = []string{"prompt", "prompts", "messages", "question", "query", "completion", "completions", "reply", "answer"}

@@ -15,9 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// This file tells the call of a model by its values alone, whatever their keys are, in words of another
-// language too: one of them is what a model answered, and another one what it was asked. Bodies under the
-// keys of HTTP do not count: those of an agent that speaks the API of a provider itself look alike.
+// This file tells a model call by its values alone, under keys in any language: one value is the answer of a
+// model, another one what the model was asked. Bodies under the keys of HTTP do not count: an agent that
+// speaks the API of a provider itself has them too.
 
 // exchanged reports a span that holds both.
 func exchanged(span ptrace.Span) bool {
@@ -25,8 +25,8 @@ func exchanged(span ptrace.Span) bool {
 	return ok
 }
 
-// exchange returns the two, from the attributes of a span and of its events; ok is false when one of them is
-// not there, or two values may be it.
+// exchange returns the two, from the attributes of a span and of its events. ok is false where one is
+// missing, or several values may be it.
 func exchange(span ptrace.Span) (asked, answered content, ok bool) {
 	if asked, answered, ok = stepAnswered(span); ok {
 		return asked, answered, true
@@ -62,7 +62,8 @@ func exchange(span ptrace.Span) (asked, answered content, ok bool) {
 	return asked, answered, asked.stem != ""
 }
 
-// values are the attributes of a span, and those of its events with the name of the event before their keys.
+// values yields the attributes of a span and of its events, the latter with the name of the event before
+// their keys.
 func values(span ptrace.Span) iter.Seq2[string, pcommon.Value] {
 	return func(yield func(string, pcommon.Value) bool) {
 		for key, v := range span.Attributes().All() {
@@ -80,7 +81,7 @@ func values(span ptrace.Span) iter.Seq2[string, pcommon.Value] {
 	}
 }
 
-// mayAnswer tells without decoding a value that may be the answer of a model from most others.
+// mayAnswer tells, without decoding it, whether a value may be the answer of a model.
 func mayAnswer(v pcommon.Value) bool {
 	if v.Type() != pcommon.ValueTypeStr || len(v.Str()) < 20 {
 		return false

@@ -111,10 +111,10 @@ func (p *functionKeys) add(key string, w []string, v pcommon.Value) {
 	}
 }
 
-// typedFunction reads a span whose type is the word function and nothing else, and that names which one of
-// the program it was, as programs do (span_type = Function beside function = Shop.answer, of Prompt flow): so
-// a decorator writes whatever it stands around, the loop of an agent as well as a tool. It is nil for any
-// other span. A type function without that is the word of some vendors for the call of a tool.
+// typedFunction reads a span whose type is the word function alone, and that names the function of the
+// program: span_type = Function beside function = Shop.answer (Prompt flow). A decorator writes that around
+// the loop of an agent as well as around a tool. Without the name, some vendors use the type for the call of
+// a tool. It returns nil for other spans.
 func typedFunction(span ptrace.Span) *dialect.Called {
 	if value, known := typeOf(span.Attributes()); !known || !strings.EqualFold(value, "function") {
 		return nil
@@ -142,9 +142,9 @@ func typedFunction(span ptrace.Span) *dialect.Called {
 // maxArguments bounds how many arguments of a function are read.
 const maxArguments = 8
 
-// byPosition reads a function whose span holds its arguments by their places and what it returned under its
-// own name: agent.generate.argument.0 beside agent.generate.result in a span named agent.generate (Mastra
-// before its tracing). It is nil for any other span.
+// byPosition reads a function whose span holds its arguments by position and its result, under the name of
+// the span: agent.generate.argument.0 beside agent.generate.result (Mastra before its tracing). It returns
+// nil for other spans.
 func byPosition(span ptrace.Span) *dialect.Called {
 	if len(span.Name()) > maxFunctionName || !hasPositions(span) {
 		return nil
@@ -171,7 +171,7 @@ func hasPositions(span ptrace.Span) bool {
 	return ok
 }
 
-// mayBeFunction tells without reading them most spans from those that may be of a function.
+// mayBeFunction tells, without reading values, whether a span may be that of a function.
 func mayBeFunction(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
 		if strings.Contains(key, "fn") || strings.Contains(key, "func") || slices.Contains(tookKeys, key) || slices.Contains(toolKeys, key) ||
@@ -198,9 +198,9 @@ func readFunction(called *dialect.Called, o *dialect.Draft) {
 	o.InputData, o.OutputData = decode.Content{Value: called.In}, decode.Content{Value: called.Out}
 }
 
-// Bare keys under which an application writes, on a span around a function of its own, what went in and what
-// came out. A question is one by itself; other programs write an input of their steps as well, and beside it
-// what came of them.
+// Bare keys under which an application writes what went in and what came out, on a span around a function of
+// its own. A question counts by itself. Other programs write an input of their steps as well: it counts
+// beside what came out.
 var (
 	askedKeys = []string{"question", "prompt", "user_input", "user_message", "user_query", "user_prompt", "user_question"}
 	tookKeys  = append(slices.Clone(askedKeys), "input")
@@ -211,7 +211,7 @@ var (
 )
 
 // WrittenAround reads a span that an application wrote around a function of its own: a question, an input
-// beside what came of it, or a tool beside its parameters. It is nil for any other span.
+// beside its output, or a tool beside its parameters. It returns nil for other spans.
 func WrittenAround(span ptrace.Span) *dialect.Called {
 	first := func(keys []string) exactjson.Value {
 		for _, key := range keys {
@@ -233,16 +233,16 @@ func WrittenAround(span ptrace.Span) *dialect.Called {
 	return called
 }
 
-// Names that tell a question and its answer in a namespace of the application's own as well.
+// Names that tell a question and its answer under a namespace of the application.
 var (
 	questionNames = []string{"question", "user_question", "user_query", "user_message"}
 	answerNames   = []string{"answer", "reply", "response"}
 	agentNames    = []string{"agent", "assistant", "bot", "chatbot", "copilot"}
 )
 
-// answeredQuestion reads a span that is named after an agent and holds a question and the answer to it,
-// unless the span failed, in one namespace of an application: app.question beside app.answer. Of several
-// namespaces that do, it is the first in the order of the alphabet.
+// answeredQuestion reads a span that is named after an agent and holds a question and its answer in one
+// namespace: app.question beside app.answer. The answer may be missing where the span failed. Of several
+// namespaces the first in alphabetical order counts.
 func answeredQuestion(span ptrace.Span) *dialect.Called {
 	asked := ""
 	if len(span.Name()) > maxFunctionName || !slices.ContainsFunc(words(span.Name()), func(word string) bool { return slices.Contains(agentNames, word) }) {

@@ -37,8 +37,8 @@ var recordNames = []struct {
 	{toolRecord, [][]string{{"tool", "function"}, {"call", "result", "output", "use", "execution"}}},
 }
 
-// EventOf is the name of the event that a logger of structured records writes into a field of the record or
-// of its body. Any text may stand there: it is taken where it says what a record of an agent reports.
+// EventOf returns the name of the event that a logger of structured records writes into a field of the record
+// or of its body. It counts where it says what a record of an agent reports: any text may stand there.
 func EventOf(a decode.Attributes, body pcommon.Value) string {
 	name := a.Text("event")
 	if name == "" {
@@ -69,7 +69,8 @@ func EventOf(a decode.Attributes, body pcommon.Value) string {
 	return ""
 }
 
-// bodyMap is the body of a record as a map, where it is an object, or the text of one that holds a word.
+// bodyMap returns the body of a record as a map, where it is an object, or a text of one that holds a given
+// word.
 func bodyMap(body pcommon.Value, word string) (pcommon.Map, bool) {
 	switch body.Type() {
 	case pcommon.ValueTypeMap:
@@ -103,9 +104,8 @@ func fields(a decode.Attributes) decode.Attributes {
 	return decode.Attributes(all)
 }
 
-// lifecycle are the words with which the records of a tool's span end: that it began, with what, and how it
-// ended. Builds have tools that begin and end too: such a record speaks of a span that is the call of a tool,
-// and is nothing without it.
+// lifecycle are the words with which records of a tool's span end: that it began, with what, and how it
+// ended. Builds have such tools too. So the record counts together with a span that is the call of a tool.
 var lifecycle = []string{"input", "started", "start", "finished", "finish", "end", "ended", "completed", "complete", "returned", "invoked"}
 
 // ofToolSpan reports such a record.
@@ -118,8 +118,8 @@ func ofToolSpan(name string, a decode.Attributes) bool {
 	return toolOf(a) != "" && (!argsOf(a).IsAbsent() || !resultOf(a).IsAbsent())
 }
 
-// kindOf tells what a record reports: its event's name says so, and an attribute holds it. Records of other
-// programs have such names too, but not what belongs to them.
+// kindOf returns what a record reports, by the name of its event and an attribute that holds it. Records of
+// other programs have such names, and no such attribute.
 func kindOf(name string, a decode.Attributes) recordKind {
 	w := words(name)
 	if len(w) < 2 || len(name) > 80 {
@@ -141,8 +141,8 @@ func kindOf(name string, a decode.Attributes) recordKind {
 	return noRecord
 }
 
-// unknownLog gives the role of a log record: what the user asked begins a run, and calls of tools belong to
-// the last one of their conversation.
+// unknownLog returns the role of a log record. The question of a user begins a run. Calls of tools belong to
+// the last run of their conversation.
 func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	kind := kindOf(name, a)
 	if kind == noRecord {
@@ -180,8 +180,8 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-// slotClass is the class of the call of which a record holds what went in or came out, or the instructions,
-// where its name says both: acme.tool.result.
+// slotClass returns the class of the call of which a record holds one side, or the instructions, where its
+// name says both: acme.tool.result.
 func slotClass(name string) dialect.Class {
 	if stem, _, ok := slotOf(name); len(name) > 80 || (!ok || stem != name) && !systemKey(name) {
 		return dialect.Unclassified
@@ -193,9 +193,8 @@ func slotClass(name string) dialect.Class {
 	return dialect.Unclassified
 }
 
-// holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call
-// and came out of it: a whole call. One of the two is a part of a call in an attribute: the body of a record
-// is also what services log of their own.
+// holdsCall reports a record that holds a whole model call, in attributes or in members of its body. One side
+// in an attribute is a part of a call. In a body it may be what a service logs of its own.
 func holdsCall(a decode.Attributes) (whole, part bool) {
 	in, asked, out, inBody := false, false, false, false
 	for key, v := range slotsOf(a) {
@@ -216,7 +215,7 @@ func holdsCall(a decode.Attributes) (whole, part bool) {
 	return (in || asked) && out, (in || out) && !inBody
 }
 
-// said reports messages of which a model wrote one or was instructed with one, or the request that names a
+// said reports messages of which a model wrote one or was instructed with one, or a request that names a
 // model.
 func said(v pcommon.Value) bool {
 	if !mayHoldMessages(v, 0) {
@@ -230,7 +229,7 @@ func said(v pcommon.Value) bool {
 	return slices.ContainsFunc(messages, func(m decode.Message) bool { return m.Role != tape.RoleUser })
 }
 
-// mayRespond tells without decoding a value that may be the response of a provider from most others.
+// mayRespond tells, without decoding it, whether a value may be the response of a provider.
 func mayRespond(v pcommon.Value) bool {
 	switch v.Type() {
 	case pcommon.ValueTypeMap:
@@ -244,8 +243,7 @@ func mayRespond(v pcommon.Value) bool {
 	return false
 }
 
-// slotsOf are the attributes of a record that say what went in or came out, and the members of its body that
-// do.
+// slotsOf returns the attributes of a record that say what went in or came out, and such members of its body.
 func slotsOf(a decode.Attributes) iter.Seq2[string, pcommon.Value] {
 	return func(yield func(string, pcommon.Value) bool) {
 		for key, v := range a.All() {
@@ -273,7 +271,7 @@ func slotsOf(a decode.Attributes) iter.Seq2[string, pcommon.Value] {
 	}
 }
 
-// membersOf are the members of a JSON object, each as JSON text: numbers stay as they were written.
+// membersOf returns the members of a JSON object, each as JSON text: numbers stay as they were written.
 func membersOf(text string) map[string]any {
 	object, _ := exactjson.Parse(text)
 	out := map[string]any{}
@@ -287,9 +285,8 @@ func membersOf(text string) map[string]any {
 	return out
 }
 
-// bodyRole gives the role of a record whose JSON body is certainly the call of a model or a tool. What a
-// model was asked and answered is a call even where no span is; a tool's report only speaks of a call that a
-// span or a conversation shows.
+// bodyRole returns the role of a record whose JSON body is certainly a call of a model or a tool. A model
+// call counts without a span. The report of a tool speaks of a call that a span or a conversation shows.
 func bodyRole(a decode.Attributes) dialect.LogRole {
 	call := dialect.ReadBodyCall(a)
 	role := call.Role()
@@ -300,7 +297,7 @@ func bodyRole(a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-// spoken is the text of a record: what the user asked, or the agent answered.
+// spoken returns the text of a record: the question of a user or the answer of an agent.
 func spoken(kind recordKind, a decode.Attributes) string {
 	texts := []string{"prompt", "message", "input", "query", "text", "content"}
 	if kind == answersRecord {
@@ -322,8 +319,8 @@ func callOf(a decode.Attributes) string {
 	return decode.UsableID(find(a, func(key string) bool { return ends(key, "call", "id") || ends(key, "use", "id") }).Str())
 }
 
-// argsOf and resultOf prefer no attribute to one that names a size, a kind or a schema: only the last word of
-// a key counts.
+// argsOf and resultOf prefer no attribute to one that names a size, a kind or a schema. The last word of a
+// key counts.
 func argsOf(a decode.Attributes) exactjson.Value {
 	return find(a, func(key string) bool {
 		return !isForeign(key) && slices.Contains([]string{"args", "arguments", "input"}, lastWord(key[lastSegment(key):]))

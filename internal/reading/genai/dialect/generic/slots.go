@@ -20,8 +20,8 @@ import (
 // This file finds what went into a span and came out of it: in its attributes, its events and its log
 // records.
 
-// The words that say what an attribute holds: the last ones of a segment of its key. Those of the last two
-// lists mean something else before the last segment.
+// Words that say what an attribute holds, at the end of a segment of its key. Those of the last two lists
+// count in the last segment alone.
 var (
 	inWords      = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks", "payload", "kwargs"}
 	outWords     = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer", "reply", "generated", "returned"}
@@ -29,7 +29,7 @@ var (
 	lastOutWords = []string{"observation", "return", "out"}
 )
 
-// slot is what a word says of what its attribute holds; of a last one, only as the last segment of a key.
+// slot is what a word says of the content of its attribute.
 type slot int
 
 const (
@@ -79,8 +79,8 @@ func words(name string) []string {
 	return out
 }
 
-// slotOf finds the segment of a key that says that the attribute belongs to what went in or came out. stem is
-// the key up to that segment.
+// slotOf finds the segment of a key that says that the attribute is what went in or came out. stem is the key
+// up to that segment.
 func slotOf(key string) (stem string, out, ok bool) {
 	switch {
 	case key == "gen_ai.prompt" || key == "gen_ai.completion":
@@ -108,8 +108,8 @@ func slotOf(key string) (stem string, out, ok bool) {
 	return "", false, false
 }
 
-// slotWord is the word of a segment that may say what went in or came out: the last one, or the one before it
-// where the last says only that a value stands there (return_value).
+// slotWord returns the word of a segment that may say what went in or came out: the last word, or the word
+// before it where the last says only that a value stands there (return_value).
 func slotWord(segment string) string {
 	word := lastWord(segment)
 	if len(word) < len(segment) && slices.Contains(bareContent, word) {
@@ -198,17 +198,16 @@ func contents(a decode.Attributes) (in, out []content) {
 	return in, out
 }
 
-// onlyNames reports an object that says of what somebody speaks, or how it was recorded, and nothing that
-// went in or came out: the task of acme.task.name, and what acme.result.truncated says of acme.result or of
-// the result of a convention.
+// onlyNames reports an object of names and of how something was recorded, without what went in or came out:
+// acme.task.name, acme.result.truncated.
 func onlyNames(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
 		return !slices.Contains([]string{"name", "id", "type", "kind", "version", "status", "truncated", "mime_type"}, m.Name)
 	})
 }
 
-// LabelCut labels the arguments and the result of a call that an attribute beside them says to be cut:
-// acme.tool.result.truncated, tool_args_truncated.
+// LabelCut labels arguments and results that an attribute beside them calls cut: acme.tool.result.truncated,
+// tool_args_truncated.
 func LabelCut(m pcommon.Map, o *dialect.Draft) {
 	for key, v := range m.All() {
 		before, ok := cutSuffixFold(key, "truncated")
@@ -226,7 +225,7 @@ func LabelCut(m pcommon.Map, o *dialect.Draft) {
 	}
 }
 
-// typedValue takes a value out of an object that holds nothing but the value and the name of its type.
+// typedValue takes a value out of an object that holds it and the name of its type alone.
 func typedValue(v exactjson.Value) exactjson.Value {
 	if object, ok := decode.Structure(v); ok && object.Kind() == exactjson.Object && object.Len() == 2 && object.Get("type").Kind() == exactjson.String {
 		if inner := object.Get("value"); !inner.IsAbsent() {
@@ -236,8 +235,8 @@ func typedValue(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// literal reads a dict, or a list of them, that Python's str() wrote, and messages that Java's toString()
-// wrote: what was recorded so is the value.
+// literal reads a dict that Python's str() wrote, or a list of them, and messages that Java's toString()
+// wrote.
 func literal(v exactjson.Value) exactjson.Value {
 	text := strings.TrimSpace(v.Str())
 	if messages, ok := decode.JavaMessages(text); ok {
@@ -252,8 +251,8 @@ func literal(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// best returns the value that scores highest, of equals one that is whole before what was gathered from
-// several keys, and then the one with the shortest stem.
+// best returns the value that scores highest. Of equals, a whole value comes before one that was gathered
+// from several keys, then the value with the shortest stem.
 func best(list []content, score func(content) int) exactjson.Value {
 	if first := bestContent(list, score); first != nil {
 		return first.value
@@ -261,7 +260,7 @@ func best(list []content, score func(content) int) exactjson.Value {
 	return exactjson.Value{}
 }
 
-// bestContent is what best returns the value of, nil where there is none.
+// bestContent returns the content of best, nil where there is none.
 func bestContent(list []content, score func(content) int) *content {
 	var first *content
 	for i := range list {
@@ -274,8 +273,7 @@ func bestContent(list []content, score func(content) int) *content {
 	return first
 }
 
-// whole is negative where the first of two is whole and the other gathered, positive where it is the other
-// way.
+// whole is negative where the first of two is whole and the second gathered, positive in the opposite case.
 func whole(a, b content) int {
 	switch {
 	case a.gathered == b.gathered:
@@ -302,9 +300,9 @@ func told(span ptrace.Span) (list []telling) {
 	return list
 }
 
-// slotName is the key under which the message of an event belongs: hand-written spans tell one message per
-// event, its members as attributes (role, content, tool_calls). The content is a text, whatever it looks
-// like. Empty for events that are no message, and for those whose name does not say of what.
+// slotName returns the key under which the message of an event belongs, "" for events that are no message or
+// do not say of what. Hand-written spans tell one message per event, its members as attributes (role,
+// content, tool_calls). The content is a text, whatever it looks like.
 func slotName(e telling) string {
 	role, ok := e.attributes.Get("role")
 	if _, known := decode.KnownRole(role.Str()); !ok || !known {
@@ -323,8 +321,8 @@ func slotName(e telling) string {
 	return ""
 }
 
-// messagesTold gathers the messages that events tell one by one: those that went in as a list, of those that
-// came out the last.
+// messagesTold gathers the messages that events tell one by one: all that went in, and the last that came
+// out.
 func messagesTold(list []telling) map[string]pcommon.Value {
 	var out map[string]pcommon.Value
 	for _, e := range list {
@@ -353,7 +351,7 @@ func messagesTold(list []telling) map[string]pcommon.Value {
 	return out
 }
 
-// bareContent are keys that say nothing but that a value stands there: the name of the event says which.
+// bareContent are keys that say only that a value stands there. The name of the event says which.
 var bareContent = []string{"content", "value", "body", "data", "text", "payload", "json"}
 
 // withTold adds to the attributes of a span what its events and log records say went in or came out. What the
@@ -413,9 +411,9 @@ func (t *gathering) add(name, key string, v pcommon.Value) {
 	}
 }
 
-// addRecord takes what a log record says that is no report of its own. The body of a record may be a message
-// or a value as it is. It counts where no attribute does: then it is more than what people read, and the name
-// of the record says what it is.
+// addRecord takes what a log record says that is no report of its own. A body may be a message or a value as
+// it is. It counts where no attribute does, and the name of the record says what it is; else it is a text for
+// people.
 func (t *gathering) addRecord(l ptrace.Span) {
 	a := decode.Attributes(l.Attributes())
 	if kindOf(l.Name(), a) != noRecord || isForeign(l.Name()) || bodyRole(a).Class != dialect.Unclassified {
@@ -441,8 +439,8 @@ func (t *gathering) addRecord(l ptrace.Span) {
 	}
 }
 
-// spread yields the members of an object in which a span holds all that it says: nothing in its key says what
-// it is, and members of it do.
+// spread yields the members of an object in which a span holds all that it says. Members say what went in or
+// came out, the key of the object does not.
 func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)) {
 	if isForeign(key) || !slices.Contains(bareContent, lastWord(key[lastSegment(key):])) || v.Type() != pcommon.ValueTypeStr || !strings.HasPrefix(v.Str(), "{") {
 		return
@@ -469,7 +467,7 @@ func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)
 }
 
 // spreadTold yields the members of an object in which an event tells all that it does, under the name of the
-// event, which says of what: the data of acme.tool.content, {"params": …}, is acme.tool.params.
+// event. The data of acme.tool.content, {"params": …}, become acme.tool.params.
 func spreadTold(e telling, key string, v pcommon.Value, yield func(key string, v pcommon.Value)) {
 	of := e.name
 	if at := lastSegment(of); at > 0 && slices.Contains(bareContent, of[at:]) {

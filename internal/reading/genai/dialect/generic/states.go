@@ -14,16 +14,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// This file reads the steps of a graph that tell in two events, under the same key, the state that they were
-// given and what they returned (LangGraph4j's hook: lg4j.state in start and end). A step that was given a
-// conversation which it is the model's turn to go on with, and returned one message of the model, asked it.
+// This file reads steps of a graph that tell two states in events under the same key: what they were given
+// and what they returned (LangGraph4j's hook: lg4j.state in start and end). A step that was given a
+// conversation in which it is the model's turn, and returned one message of the model, asked the model.
 
 // maxStates bounds how many events of a span are looked at.
 const maxStates = 16
 
-// states are the conversation that an event of a span tells first, and what the last event with an attribute
-// of the same key, or else the last of all, tells; absent where no event tells a conversation, or none comes
-// after it.
+// states returns the first conversation in an event of a span, and what the last event with an attribute of
+// the same key holds, else the last event of all. Both are absent where no event tells a conversation, or no
+// event follows it.
 func states(span ptrace.Span) (before, after exactjson.Value) {
 	events := span.Events()
 	for i := range min(events.Len(), maxStates) {
@@ -39,8 +39,8 @@ func states(span ptrace.Span) (before, after exactjson.Value) {
 	return exactjson.Value{}, exactjson.Value{}
 }
 
-// conversationTold is the first conversation among the attributes of an event, in the order of their keys;
-// key is empty where none holds one.
+// conversationTold returns the first conversation among the attributes of an event, in the order of their
+// keys. The key is empty where none holds one.
 func conversationTold(m pcommon.Map) (key string, value exactjson.Value) {
 	for k, v := range m.All() {
 		if isForeign(k) || key != "" && key < k || !mayHoldMessages(v, 0) {
@@ -53,8 +53,8 @@ func conversationTold(m pcommon.Map) (key string, value exactjson.Value) {
 	return key, value
 }
 
-// stateIn is what an event tells of the state: under the key under which it was told before, else the one
-// value that holds messages.
+// stateIn returns what an event tells of the state: the attribute of the given key, else the one value that
+// holds messages.
 func stateIn(m pcommon.Map, key string) (exactjson.Value, bool) {
 	if v, ok := m.Get(key); ok {
 		return literal(decode.JSONOf(v)), true
@@ -107,8 +107,8 @@ func stepAnswered(span ptrace.Span) (asked, answered content, ok bool) {
 // beginWords are those of an event that tells what a step begins with.
 var beginWords = []string{"start", "started", "begin", "enter", "entered", "before"}
 
-// askedInVain returns the conversation that a step said it began with which told nothing of an end, and does
-// not say that it ended well: it was the model's turn to go on.
+// askedInVain returns the conversation with which a step began that tells no end and does not say that it
+// ended well. It was the model's turn.
 func askedInVain(span ptrace.Span) (asked content, ok bool) {
 	if span.Status().Code() == ptrace.StatusCodeOk || span.Events().Len() == 0 || span.Events().Len() > maxStates {
 		return content{}, false
@@ -135,14 +135,14 @@ func failedStep(span ptrace.Span) bool {
 	return ok
 }
 
-// messagesOf are the messages that a state holds: itself, or in the one of its members that does.
+// messagesOf returns the messages of a state: the state itself, or the one member that holds messages.
 func messagesOf(state exactjson.Value) []decode.Message {
 	messages, _ := decode.Messages(listOf(state), tape.RoleUser)
 	return messages
 }
 
-// listOf is the list of messages in a state, one of which may stand alone in it; an empty list where none or
-// several are.
+// listOf returns the list of messages in a state, or its one message as a list. The list is empty where there
+// is none, or several.
 func listOf(state exactjson.Value) exactjson.Value {
 	object, _ := decode.Structure(state)
 	asList := func(v exactjson.Value) (exactjson.Value, bool) {

@@ -20,10 +20,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Unknown reads spans and log records of instrumentations that no other dialect knows, whatever namespace
-// their attributes have. It goes by the words with which keys end (input, output, arguments, span type, …)
-// and by the shape of the values. Of records it reads what a user asked, what the agent answered, and the
-// calls of tools, see unknownLog.
+// Unknown reads spans and log records of instrumentations that no other dialect knows, under any namespace.
+// It goes by the words with which keys end (input, output, arguments, span type, …) and by the shape of the
+// values. Of records it reads the question of a user, the answer of an agent, and calls of tools (see
+// unknownLog).
 var Unknown = &dialect.Dialect{
 	ID:       "unknown",
 	Name:     "Any other instrumentation",
@@ -36,8 +36,8 @@ var Unknown = &dialect.Dialect{
 	Repairs:  dialect.Repairs{Hooks: []dialect.Hook{{Quirk: dialect.RoundsIntegers, Run: labelRounded}}},
 }
 
-// recognises reports a span of an agent run that has no known mark. Such a span says what it is and what went
-// in or came out, or a conversation went in or came out of it.
+// recognises reports a span of an agent run without a known mark. It says what it is and what went in or came
+// out; or a conversation went in or came out.
 func recognises(span ptrace.Span) bool {
 	if _, known := typeOf(span.Attributes()); known {
 		for key, v := range span.Attributes().All() {
@@ -57,8 +57,8 @@ func recognises(span ptrace.Span) bool {
 		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span) || hasStates(span) || failedStep(span)
 }
 
-// NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model.
-// What went in and came out may lie in records.
+// NamesModel reports a span that a key of a model's name calls a model call: acme.llm.model. Records may hold
+// what went in and came out.
 func NamesModel(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
 		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) {
@@ -71,8 +71,8 @@ func NamesModel(span ptrace.Span) bool {
 	return false
 }
 
-// prompted reports a span that names a model, what it was prompted with and what it answered, side by side:
-// acme.model, acme.prompt and acme.response.
+// prompted reports a span that names a model, its prompt and its answer side by side: acme.model, acme.prompt
+// and acme.response.
 func prompted(m pcommon.Map) bool {
 	for key := range m.All() {
 		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) || !ends(key, "model") {
@@ -92,12 +92,12 @@ func prompted(m pcommon.Map) bool {
 	return false
 }
 
-// looseToolName are names of spans that name a tool no better than those of other services do: tool.lint.
+// looseToolName matches names of spans that other services give their tools as well: tool.lint.
 var looseToolName = regexp.MustCompile(`(?i)^tools?[ ./]|\.tool$`)
 
-// namesTool reports a span that says by its keys, or by its name, that it is the call of a tool: its name,
-// and what went in or came out. The name of a function alone is what other services record as well, and so is
-// a word of a span's name: both have to be there then.
+// namesTool reports a span that its keys or its name call a tool call, with what went in or came out. Other
+// services record the name of a function, and have such words in names of spans too. With these alone, both
+// sides have to be there.
 func namesTool(span ptrace.Span) bool {
 	named := false
 	for key, v := range span.Attributes().All() {
@@ -133,11 +133,11 @@ func namesTool(span ptrace.Span) bool {
 	return in && out || named && (in || out)
 }
 
-// maxFunctionName is longer than functions are named.
+// maxFunctionName is longer than the name of any function.
 const maxFunctionName = 80
 
-// wasHandedCall reports the span of a function of a program that runs whichever tool it is told to
-// (execute_tool, handleToolCall): a call, by its name and with arguments, went in.
+// wasHandedCall reports the span of a function that runs whichever tool it is told to (execute_tool,
+// handleToolCall). A call went in, by its name and with arguments.
 func wasHandedCall(span ptrace.Span) bool {
 	if len(span.Name()) > maxFunctionName || !slices.Contains(words(span.Name()), "tool") {
 		return false
@@ -172,8 +172,8 @@ func conversed(m pcommon.Map) bool {
 	return false
 }
 
-// speaks reports the key of who speaks in one of the messages that stand below what went in or came out, a
-// key for each of their members: acme.input.0.role beside acme.input.0.content.
+// speaks reports the key of who speaks, in a message that stands below what went in or came out with a key
+// for each member: acme.input.0.role beside acme.input.0.content.
 func speaks(m pcommon.Map, key string, v pcommon.Value) bool {
 	before, ok := strings.CutSuffix(key, ".role")
 	if !ok || v.Type() != pcommon.ValueTypeStr {
@@ -193,7 +193,7 @@ func speaks(m pcommon.Map, key string, v pcommon.Value) bool {
 	return said
 }
 
-// mayHoldMessages tells without decoding a value that may hold messages from most others.
+// mayHoldMessages tells, without decoding it, whether a value may hold messages.
 func mayHoldMessages(v pcommon.Value, depth int) bool {
 	switch v.Type() {
 	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
@@ -213,8 +213,8 @@ func mayHoldMessages(v pcommon.Value, depth int) bool {
 // speakers are the members of a message that say who speaks.
 var speakers = []string{"role", "speaker", "author", "sender", "from"}
 
-// mayConverse tells without decoding a text that may hold messages from most others. People converse as well:
-// where roles have another name than that, one of them is a model's.
+// mayConverse tells, without decoding it, whether a text may hold messages. People converse as well: where
+// roles have another name, one of them is a model's.
 func mayConverse(text string) bool {
 	if text == "" || text[0] != '{' && text[0] != '[' {
 		return false
@@ -258,8 +258,8 @@ func classifyUnknown(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent && (!weak(value) || a.Has("input.value") || s.Span.ParentSpanID().IsEmpty())
 }
 
-// classByContent is the class of a span without a type: it names a tool, or a conversation went into it and
-// it names the model or holds the response of a provider.
+// classByContent returns the class of a span without a type. A tool is named; or a conversation went in,
+// beside the name of a model or the response of a provider.
 func classByContent(s *dialect.Source) dialect.Class {
 	if namesTool(s.Span) {
 		return dialect.Tool
@@ -303,7 +303,7 @@ func isResponse(v exactjson.Value) bool {
 	return answer.Kind() >= exactjson.Array && !object.First("object", "stop_reason", "stopReason", "finish_reason", "usage", "usageMetadata", "modelVersion").IsAbsent()
 }
 
-// weak reports the type of a span that may as well be a step of an agent.
+// weak reports a type that a step of an agent may have as well.
 func weak(value string) bool {
 	w := words(value)
 	return !slices.Contains(w, "agent") && !slices.Contains(w, "crew")
@@ -456,9 +456,9 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Draft) 
 	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
 }
 
-// NamesResponse reports a span that calls the model of the response that of the request: the parameters
-// beside it, which name that model too, are those of a response, with its id and the time at which it was
-// made (the packages for the Agents SDK). No request has these.
+// NamesResponse reports a span that gives the model of the response as that of the request (the packages for
+// the Agents SDK). The parameters beside it name that model too, with the id of a response and the time at
+// which it was made. No request has these.
 func NamesResponse(a decode.Attributes, model string) bool {
 	parameters, _ := decode.Structure(find(a, func(key string) bool {
 		return ends(key, "request", "parameters") || ends(key, "invocation", "parameters")
@@ -508,7 +508,7 @@ func callsIn(a decode.Attributes) (calls []decode.Part) {
 	return calls
 }
 
-// showsPreviews reports messages with a name in brackets where the result of a tool was, and labels those.
+// showsPreviews reports and labels results of tools that are a name in brackets.
 func showsPreviews(messages []decode.Message) (some bool) {
 	for _, m := range messages {
 		for i := range m.Parts {
@@ -520,7 +520,7 @@ func showsPreviews(messages []decode.Message) (some bool) {
 	return some
 }
 
-// snapshot is how the name of a model ends that is one state of it: the date of that state.
+// snapshot matches the date at the end of the name of a model.
 var snapshot = regexp.MustCompile(`-(20\d{2}-?[01]\d-?[0-3]\d)$`)
 
 // labelRounded labels the arguments and the result of a tool call that may hold rounded integers.
@@ -535,8 +535,8 @@ func labelRounded(_ *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// rounded reports an integer that JavaScript has rounded, in all likelihood: beyond what a double holds
-// exactly, and written as one prints. Round numbers, such as times in nanoseconds, are whole in any case.
+// rounded reports an integer that JavaScript has probably rounded: beyond what a double holds exactly, and
+// written as one prints. Round numbers, such as times in nanoseconds, are whole in any case.
 func rounded(v exactjson.Value) bool {
 	if inner, ok := decode.Structure(v); ok {
 		v = inner
@@ -548,11 +548,10 @@ func rounded(v exactjson.Value) bool {
 	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return rounded(m.Value) })
 }
 
-// conversation prefers what holds messages, the more the better.
+// conversation prefers what holds more messages.
 func conversation(c content) int { return len(decode.Transcript(c.value)) }
 
-// ofTool prefers what is named after a call to what is named after anything else, and what is named after a
-// model least.
+// ofTool prefers what is named after a call. What is named after a model comes last.
 func ofTool(c content) int {
 	w := words(c.stem)
 	has := func(names ...string) bool {
@@ -580,8 +579,8 @@ func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
 	return a.JSON(found)
 }
 
-// instructions returns the system prompt that stands in an attribute of its own, else the one that a recorded
-// response of the Responses API repeats.
+// instructions returns the system prompt in an attribute of its own, else the one that a response of the
+// Responses API repeats.
 func instructions(a decode.Attributes) exactjson.Value {
 	said := find(a, func(key string) bool { return systemKey(key) && !ends(key, "system") })
 	if text, _ := decode.WholeText(said); decode.UsableID(text) == "" {
@@ -596,9 +595,9 @@ func instructions(a decode.Attributes) exactjson.Value {
 	return said
 }
 
-// instructionsOfResponse are those that a response of the Responses API repeats, of which a span holds all
-// but what came out, under whatever key (gen_ai.execution.payload, of Microsoft Agent 365's package for the
-// Agents SDK).
+// instructionsOfResponse returns the instructions that a response of the Responses API repeats. A span may
+// hold all of it but the output, under any key (gen_ai.execution.payload, Microsoft Agent 365's package for
+// the Agents SDK).
 func instructionsOfResponse(a decode.Attributes) exactjson.Value {
 	best, found := "", exactjson.Value{}
 	for key, v := range a.All() {
@@ -618,15 +617,14 @@ func systemKey(key string) bool {
 	return ends(key, "instructions") || ends(key, "system", "prompt") || ends(key, "system", "instruction") || ends(key, "system", "message") || ends(key, "system")
 }
 
-// isSentence reports a text of several words that is no name.
+// isSentence reports a text of several words, which no name is.
 func isSentence(text string) bool {
 	text = strings.TrimSpace(text)
 	spaces := strings.Count(text, " ")
 	return spaces >= 2 || spaces == 1 && strings.HasSuffix(text, ".")
 }
 
-// named returns the name of a tool: an attribute, else the name of its span without what says that it is a
-// tool.
+// named returns the name of a tool: an attribute, else the name of its span without the word for a tool.
 func named(a decode.Attributes, span string) string {
 	if name := find(a, toolNameKey).Str(); name != "" {
 		return name
@@ -637,13 +635,13 @@ func named(a decode.Attributes, span string) string {
 	return decode.ToolOfSpan(span)
 }
 
-// ofCall reports a key that ends with the word for a tool and one of the others.
+// ofCall reports a key that ends with the word for a tool and one of the given words.
 func ofCall(key string, last ...string) bool {
 	w := words(key)
 	return len(w) > 1 && slices.Contains(last, w[len(w)-1]) && slices.Contains([]string{"tool", "function", "action"}, w[len(w)-2])
 }
 
-// failed reports an attribute that says how the span went, and that it failed.
+// failed reports an attribute that says that the span failed.
 func failed(a decode.Attributes) bool {
 	if a.JSON("error").True() { // as OpenTracing has it; a text there may be any
 		return true

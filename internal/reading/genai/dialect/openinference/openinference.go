@@ -57,8 +57,7 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent
 }
 
-// CallsModel reports a span that names the model that was asked and holds what was said, or what it took, and
-// names no tool.
+// CallsModel reports a span that names a model, holds what was said or what it took, and names no tool.
 func CallsModel(a decode.Attributes) bool {
 	return a.Has("llm.model_name") && !a.Has("tool.name") && (a.Has("llm.token_count.total") || a.Has("llm.output_messages.0.message.role") || a.Has("llm.input_messages.0.message.role") ||
 		a.Has("llm.request.type"))
@@ -97,9 +96,9 @@ func readOpenInference(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw: the SDK writes no
-// error onto it, and the package that its status is well. The SDK writes what the model answered, and the
-// tokens that it took, onto every call that was answered.
+// threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw. The SDK records
+// no error, and the package sets the status ok. Of every call that was answered the SDK records the answer
+// and the tokens.
 func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Draft) bool {
 	return s.ScopeName == "openinference.instrumentation.openai_agents" && s.Span.Name() == "generation" && len(o.Request) > 0 && len(o.Response) == 0 && !a.Has("output.value") && o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil
 }
@@ -107,9 +106,8 @@ func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Draft) bool 
 // agno is the scope of agno's instrumentation.
 const agno = "openinference.instrumentation.agno"
 
-// dropEmptied takes the empty texts from the results that agno's model was told: that is what agno makes of
-// an empty list or object, of 0 and of False. It says nothing of what the tool returned, which its own span
-// tells.
+// dropEmptied takes empty texts off the results that agno's model was told. agno writes one for an empty list
+// or object, for 0 and for False. The span of the tool tells what it returned.
 func dropEmptied(messages []decode.Message) {
 	for _, m := range messages {
 		for i := range m.Parts {
@@ -319,8 +317,8 @@ func (s *modelSpan) readModelName(o *dialect.Draft) {
 	}
 }
 
-// replyModel is the model that a reply of Haystack names, if only a provider's answer names one so: with its
-// date. The span then names that one, not the one that was asked.
+// replyModel returns the model that a reply of Haystack names with a date, as a provider's answer does. The
+// span names that model then, and not the one that was asked for.
 func replyModel(answer exactjson.Value) string {
 	reply := answer.Get("replies").At(0)
 	if reply.Kind() == exactjson.String && decode.IsMessageRepresentation(reply.Str()) {
@@ -386,8 +384,8 @@ func autogenResults(list exactjson.Value) (parts []decode.Part) {
 	return parts
 }
 
-// autogenCalls reads a content of AutoGen that is nothing but calls: objects of an id, a name and arguments,
-// or what repr() makes of them.
+// autogenCalls reads a content of AutoGen that holds calls alone: objects of an id, a name and arguments, or
+// their repr().
 func autogenCalls(content exactjson.Value) (parts []decode.Part) {
 	list, ok := decode.Structure(content)
 	if !ok || list.Kind() != exactjson.Array {
@@ -431,8 +429,8 @@ func contentsOf(fields exactjson.Value) []exactjson.Value {
 	return out
 }
 
-// madeOfChunks reports a response that the Agents SDK for JavaScript made of a stream, by the order of the
-// members that it gives it. From 0.2 on it holds the id and the choices of the chunks.
+// madeOfChunks reports a response that the Agents SDK for JavaScript made of a stream, by the order of its
+// members. From 0.2 on it holds the id and the choices of the chunks.
 func madeOfChunks(answer exactjson.Value) bool {
 	members := answer.Members()
 	if len(members) < 5 {
@@ -446,7 +444,7 @@ func madeOfChunks(answer exactjson.Value) bool {
 	return true
 }
 
-// openInferenceAnswer reads the answer from output.value, where that is more than a text.
+// openInferenceAnswer reads the answer from output.value where that is more than a text.
 func openInferenceAnswer(a decode.Attributes) []decode.Message {
 	v, ok := decode.Structure(a.JSON("output.value"))
 	if !ok {
@@ -456,7 +454,7 @@ func openInferenceAnswer(a decode.Attributes) []decode.Message {
 }
 
 // richer returns the list that lacks less: messages and results without content, calls without id or
-// arguments, then calls and results (several results of one message are flattened onto each other). The
+// arguments, then calls and results. Several results of one message are flattened onto each other. The
 // flattened list wins a tie.
 func richer(flat, blob []decode.Message) []decode.Message {
 	if len(flat) == 0 {
@@ -470,10 +468,9 @@ func richer(flat, blob []decode.Message) []decode.Message {
 	return blob
 }
 
-// takeSpelling puts the arguments of calls as the flattened list has them in the place of those of a list
-// that spells the names of members anew (the package for Google's client from 0.1.13 on writes a request in
-// snake case, what the model wrote in it too): the same calls in the same order, of which nothing but the
-// spelling differs.
+// takeSpelling takes the arguments of calls from the flattened list where the other list spells the names of
+// members anew. The package for Google's client writes a request in snake case from 0.1.13 on, what the model
+// wrote in it too. Both lists have the same calls in the same order then.
 func takeSpelling(messages, flat []decode.Message) {
 	spelt, written := partsOf(messages, tape.PartToolCall), partsOf(flat, tape.PartToolCall)
 	if len(spelt) != len(written) {
@@ -498,8 +495,7 @@ func partsOf(messages []decode.Message, kind tape.PartType) (out []*decode.Part)
 	return out
 }
 
-// respelled is a value with the names of all members in small letters and without what stands between their
-// words.
+// respelled returns a value whose member names are in small letters, without separators of words.
 func respelled(v exactjson.Value) exactjson.Value {
 	if v.Kind() < exactjson.Array {
 		return v
@@ -519,8 +515,8 @@ func respelled(v exactjson.Value) exactjson.Value {
 	return exactjson.ArrayValue(values...)
 }
 
-// takeFailures marks the results that the request itself says to be failures: flattened messages have no key
-// for it. The results of both lists are the same if there are as many, in the same order as far as ids say.
+// takeFailures marks results that the request calls failures: flattened messages have no key for that. The
+// results of both lists are the same if there are as many, in the same order as far as ids say.
 func takeFailures(messages, blob []decode.Message) {
 	shown, said := partsOf(messages, tape.PartToolResult), partsOf(blob, tape.PartToolResult)
 	if len(shown) != len(said) {
@@ -533,8 +529,8 @@ func takeFailures(messages, blob []decode.Message) {
 	}
 }
 
-// takeResults puts the results of a message in the place of the only one of them that was left when they were
-// flattened onto each other.
+// takeResults puts all results of a message in place of the one that was left when they were flattened onto
+// each other.
 func takeResults(messages, raw []decode.Message) {
 	for i, m := range messages {
 		if m.Role != tape.RoleTool || len(m.Parts) != 1 || m.Parts[0].ID == "" {
@@ -646,14 +642,13 @@ func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Dr
 	}
 }
 
-// isLangChainOutputs reports the outputs of a run as LangChain's tracer keeps them, {"output": …}, as
-// OpenInference wrote them before 0.1.48 where they are no text. What a tool returned as a text, JSON or not,
-// it wrote as that, and said nothing of its type.
+// isLangChainOutputs reports outputs as LangChain's tracer keeps them: {"output": …}. OpenInference wrote
+// them before 0.1.48 for results that are no text. It wrote a text as it was, and without a type.
 func isLangChainOutputs(s *dialect.Source, a decode.Attributes) bool {
 	return s.ScopeName == "openinference.instrumentation.langchain" && a.Text("output.mime_type") == "application/json" && before(s.ScopeVersion, 0, 1, 48)
 }
 
-// before reports a version whose numbers are all there and less than these.
+// before reports a version with as many numbers that is less than these.
 func before(version string, numbers ...int) bool {
 	parts := strings.Split(version, ".")
 	if len(parts) != len(numbers) {

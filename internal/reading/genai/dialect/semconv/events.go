@@ -60,8 +60,8 @@ func Events(s *dialect.Source) []Event {
 	return out
 }
 
-// eventFields merges the body and the attributes of an event. A body that is itself JSON in a string is
-// decoded; so are the fields that hold lists.
+// eventFields merges the body and the attributes of an event. It decodes a body that is JSON in a string, and
+// fields that hold lists.
 func eventFields(a decode.Attributes) exactjson.Value {
 	var members []exactjson.Member
 	seen := map[string]bool{}
@@ -99,8 +99,8 @@ func eventFields(a decode.Attributes) exactjson.Value {
 	return decode.Unordered(members)
 }
 
-// elided stands in place of content that was not to be captured (OpenTelemetry's package for google-genai,
-// and ADK's own events).
+// elided stands for content that was not captured (OpenTelemetry's package for google-genai, ADK's own
+// events).
 const elided = "<elided>"
 
 // readEvents builds messages from events where the attributes gave none.
@@ -162,10 +162,9 @@ func readEvents(events []Event, o *dialect.Draft, request, response *[]decode.Me
 	decode.FillList(response, answered)
 }
 
-// numberedMessage reads an event that is one message of a list, its number behind the name of the list
-// (gen_ai.prompt.0 with gen_ai.prompt.role and gen_ai.prompt.content; the package genai-otel-instrument).
-// Calls and whose result it is do not stand there: of a message of the assistant without a text, and of one
-// before results, nothing but the place may be known.
+// numberedMessage reads an event that is one message of a list: gen_ai.prompt.0 with gen_ai.prompt.role and
+// gen_ai.prompt.content (the package genai-otel-instrument). It holds no calls and no ids. Of a message of
+// the assistant without a text, the place alone is known.
 func numberedMessage(e Event, list string) (decode.Message, bool) {
 	number, ok := strings.CutPrefix(e.Name, list)
 	role, known := decode.KnownRole(e.Fields.Get(list + "role").Str())
@@ -189,13 +188,12 @@ func numberedMessage(e Event, list string) (decode.Message, bool) {
 	return decode.MessageWith(role, "", []decode.Part{part}), true
 }
 
-// numberedLimit is how many characters of a text that package keeps unless a setting
-// (GENAI_CONTENT_MAX_LENGTH) says otherwise.
+// numberedLimit is how many characters of a text that package keeps by default (GENAI_CONTENT_MAX_LENGTH).
 const numberedLimit = 200
 
-// shuffled reports records of messages that do not tell what the user said last: nothing orders the last two
-// that differ, or one text was said twice at the same time, which is one record then, so that there are no
-// more users' turns than answers. Calls of tools and their results stand behind all that was asked.
+// shuffled reports records of messages that do not tell what the user said last. Nothing orders the last two
+// that differ; or one text that was said twice at the same time became one record, so that there are no more
+// turns of users than answers. Calls of tools and results come after the last question.
 func shuffled(events []Event) bool {
 	var users []Event
 	said, tied, called := 0, false, false
@@ -231,10 +229,10 @@ func shuffled(events []Event) bool {
 	return !called && len(users) == said
 }
 
-// earlierChoices are the places of choices that ask for nothing but calls of which the same call of the model
-// was told the results: they are what the model had said before (Koog writes such a turn of a conversation as
-// a choice, and no answer at all where a call of the model failed). There are as many results as calls of an
-// id: where ids come again, the last call of one is still to be answered. It is nil where there is none.
+// earlierChoices returns the places of choices that hold calls alone, whose results the same model call was
+// told. The model had said them before. Koog writes such a turn of a conversation as a choice, and no answer
+// where a model call failed. There are as many results as calls of an id: where ids come again, the last call
+// is still open.
 func earlierChoices(events []Event) map[int]bool {
 	var open map[string]int // results of each id, less the calls that ask for them
 	for _, e := range events {
@@ -323,11 +321,10 @@ func ChoiceMessage(fields exactjson.Value) decode.Message {
 	return m
 }
 
-// untie orders message records that bear the same time. Clocks that count milliseconds give such records. The
-// time at which each was observed comes first, which SDKs write as records are made. Of those that bear the
-// same here too, instructions come first, then users and the assistant in turn, then each request for tools
-// with its results. Where that leaves a choice the texts decide, so that the same messages stand in the same
-// order in every request.
+// untie orders message records of the same time. Clocks that count milliseconds give such records. The time
+// of observation comes first: SDKs write it as records are made. Records that share it too are ordered by
+// role: instructions, then users and the assistant in turn, then each request for tools with its results.
+// Last, the texts decide, so that the same messages have the same order in every request.
 func untie(logged []Event) []Event {
 	out := make([]Event, 0, len(logged))
 	for len(logged) > 0 {
@@ -354,7 +351,7 @@ func untie(logged []Event) []Event {
 	return out
 }
 
-// compareContent orders records by what they say: by the calls that they ask for, then by their text.
+// compareContent orders records by the calls that they ask for, then by their text.
 func compareContent(a, b Event) int {
 	ids := func(e Event) []string {
 		var out []string
@@ -420,7 +417,7 @@ func conversationOrder(tied []Event) []Event {
 	return append(append(out, results...), rest...)
 }
 
-// messageIndex is the place in the conversation that some producers write onto each record; -1 without one.
+// messageIndex returns the place in the conversation that some producers write onto each record, or -1.
 func messageIndex(e Event) int64 {
 	if n, ok := decode.CountOf(e.Fields.First("chat_message_index", "CHAT_MESSAGE_INDEX", "gen_ai.message.index")); ok {
 		return n

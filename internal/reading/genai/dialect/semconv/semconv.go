@@ -48,8 +48,8 @@ func scopeQuirks(scope string) dialect.Quirks {
 	return 0
 }
 
-// OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto
-// classes.
+// OperationClasses maps values of gen_ai.operation.name onto classes: those of every generation, and those of
+// producers that borrow the key.
 var OperationClasses = map[string]dialect.Class{
 	"chat": dialect.Model, "text_completion": dialect.Model, "generate_content": dialect.Model, "chat.completions": dialect.Model, "completion": dialect.Model, "responses": dialect.Model,
 	"execute_tool": dialect.Tool, "tool.execute": dialect.Tool,
@@ -59,8 +59,8 @@ var OperationClasses = map[string]dialect.Class{
 	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
 }
 
-// kindClasses maps values of gen_ai.span.kind onto classes: the conventions have no such key, several vendors
-// do.
+// kindClasses maps values of gen_ai.span.kind onto classes. Several vendors have that key; the conventions do
+// not.
 var kindClasses = map[string]dialect.Class{
 	"llm": dialect.Model, "agent": dialect.Agent, "tool": dialect.Tool, "retriever": dialect.Retrieval, "embedding": dialect.Noise, "reranker": dialect.Noise,
 }
@@ -74,8 +74,8 @@ var namePrefixes = []struct {
 	{"chat ", dialect.Model}, {"text_completion ", dialect.Model}, {"generate_content ", dialect.Model},
 }
 
-// Operation is the operation of a span. Where the name of the span stands in its place, as in OpenLIT's
-// `workflow RunnableSequence` (1.35), it is the word that the conventions let such a name begin with.
+// Operation returns the operation of a span. The name of the span may stand in its place (OpenLIT 1.35:
+// `workflow RunnableSequence`). The first word of such a name is the operation then.
 func Operation(s *dialect.Source) string {
 	op := decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name")
 	if op == s.Span.Name() {
@@ -84,8 +84,8 @@ func Operation(s *dialect.Source) string {
 	return op
 }
 
-// Classify tells the class of a span from its operation, else from its name, else from the attributes that
-// only one class has.
+// Classify returns the class of a span by its operation, else by its name, else by attributes that one class
+// alone has.
 func Classify(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	class := OperationClasses[Operation(s)]
@@ -124,7 +124,8 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent
 }
 
-// What instrumentations flattened the messages under before the conventions had attributes for them.
+// Prefixes under which instrumentations flattened the messages before the conventions had attributes for
+// them.
 const (
 	indexedPrompt     = "gen_ai.prompt."
 	indexedCompletion = "gen_ai.completion."
@@ -218,9 +219,9 @@ func System(a decode.Attributes, o *dialect.Draft) []decode.Part {
 	return parts
 }
 
-// Output returns the output messages; an answer without a role of its own is the assistant's. The input once
-// more, as messages that say who spoke, is no answer: who writes the conversation that an agent ended with
-// may write the one that it began with.
+// Output returns the output messages. An answer without a role is the assistant's. Messages that repeat the
+// input are no answer: who writes the conversation that an agent ended with may write the one that it began
+// with.
 func Output(a decode.Attributes) []decode.Message {
 	messages, _ := decode.Messages(a.JSON("gen_ai.output.messages"), tape.RoleAssistant)
 	if len(messages) > 0 && messages[0].Role != tape.RoleAssistant && a.Text("gen_ai.output.messages") == a.Text("gen_ai.input.messages") {
@@ -303,8 +304,8 @@ func readSemconvModel(a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// bareOutput reads an answer that stands beside its type (gen_ai.output, gen_ai.output.type; any-agent): a
-// text, whatever it looks like, or the list of the calls that it asks for.
+// bareOutput reads an answer that stands beside its type (gen_ai.output, gen_ai.output.type; any-agent). It
+// is a list of calls, or a text, whatever it looks like.
 func bareOutput(v exactjson.Value) []decode.Message {
 	if v.IsEmpty() {
 		return nil
@@ -328,8 +329,8 @@ func bareOutput(v exactjson.Value) []decode.Message {
 	return []decode.Message{m}
 }
 
-// LabelledMessages reads a message list, also one whose messages stand under keys of their own; one that was
-// cut or stands elsewhere is labelled.
+// LabelledMessages reads a message list, or messages that stand under keys of their own. It labels a list
+// that was cut or stands elsewhere.
 func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialect.Draft) ([]decode.Message, tape.Label) {
 	v := a.JSON(key)
 	if v.IsAbsent() {
@@ -365,9 +366,9 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 	return messages, ""
 }
 
-// labelNulls labels the results of tools that are null, or whose only member is, in a list that was recorded
-// as a structure and not as JSON text. There null also stands for a value that attributes have no form for,
-// such as a list of values of several kinds.
+// labelNulls labels results of tools that are null, or whose only member is null, in a list that was recorded
+// as a structure. Null stands there for values that attributes have no form for, such as a list of several
+// kinds.
 func labelNulls(recorded exactjson.Value, messages []decode.Message) {
 	if recorded.Kind() != exactjson.Array {
 		return
@@ -393,7 +394,7 @@ func startsStructure(text string) bool {
 }
 
 // ofTool returns what a tool got or gave back: the attribute of the conventions, else one that an
-// instrumentation put beside their other attributes of a tool, in the order of the words.
+// instrumentation put beside them, in the order of the words.
 func ofTool(a decode.Attributes, key string, words ...string) exactjson.Value {
 	keys := []string{key}
 	for _, w := range words {
@@ -464,9 +465,9 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 // googleProviders serve Gemini's API.
 var googleProviders = []string{"gcp.gen_ai", "gcp.gemini", "gcp.vertex_ai", "gemini", "google"}
 
-// givesFunctions reports a call of Gemini whose tools are nothing but names: functions of the program, which
-// Google's client calls by itself before it asks again. A request or an answer with calls is of a program
-// that does so.
+// givesFunctions reports a call of Gemini whose tools have names alone. They are functions of the program,
+// which Google's client calls by itself before it asks again. Where the request or the answer holds calls,
+// the program calls them.
 func givesFunctions(a decode.Attributes, o *dialect.Draft) bool {
 	defined, _ := decode.Structure(a.JSON("gen_ai.tool.definitions"))
 	if defined.Kind() != exactjson.Array || defined.Len() == 0 || !slices.Contains(googleProviders, o.Provider) {
@@ -480,12 +481,12 @@ func givesFunctions(a decode.Attributes, o *dialect.Draft) bool {
 	return !slices.ContainsFunc(o.Request, decode.HasCalls) && !slices.ContainsFunc(o.Response, decode.HasCalls)
 }
 
-// isNothing reports an object whose only member is null: what LangSmith's exporter writes of a call that
+// isNothing reports an object whose only member is null. LangSmith's exporter writes one for a call that
 // threw.
 func isNothing(v exactjson.Value) bool {
 	inner, ok := decode.Structure(v)
 	return ok && inner.Kind() == exactjson.Object && inner.Len() == 1 && inner.Members()[0].Value.Kind() == exactjson.Null
 }
 
-// quarkus is the scope of Quarkus' spans, those of its extension for LangChain4j among them.
+// quarkus is the scope of the spans of Quarkus, among them those of its extension for LangChain4j.
 const quarkus = "io.quarkus.opentelemetry"
