@@ -66,8 +66,8 @@ func classifyClaudeCode(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-// claudeCodeAsides are the calls that the program makes for itself (titles, suggestions, quota), which are no
-// part of the run.
+// claudeCodeAsides are calls that the program makes for itself (titles, suggestions, quota). They are no part
+// of the run.
 var claudeCodeAsides = []string{"title", "topic", "quota", "suggest", "summary_line", "prompt_hook", "hook_prompt", "away_summary", "rename", "classifier", "count_tokens", "verify_api_key"}
 
 func claudeCodeAside(a decode.Attributes) bool {
@@ -234,8 +234,8 @@ func readClaudeCodeRecords(s *dialect.Source, a decode.Attributes, o *dialect.Dr
 	return said
 }
 
-// claudeCodeSystem returns the instructions of a request: whole, as a preview that is as long as all of them,
-// or what the program gave of them (in the first request of a run).
+// claudeCodeSystem returns the instructions of a request: the whole text, a preview that is as long as the
+// whole, or what the program gave of them (in the first request of a run).
 func claudeCodeSystem(a decode.Attributes) string {
 	if text := a.Text("system_prompt"); text != "" {
 		return text
@@ -370,11 +370,11 @@ func (t *claudeCodeTool) name(o *dialect.Draft) {
 	}
 }
 
-// maxRedacted is how much longer than its token a redacted value may be taken to have been: that of a private
-// key.
+// maxRedacted is how much longer than its token a redacted value may have been: a private key has that
+// length.
 const maxRedacted = 4096
 
-// claudeCodeArgs reads recorded arguments. The log cuts long texts inside them; the stated size tells.
+// claudeCodeArgs reads recorded arguments. The log cuts long texts inside them, which the stated size tells.
 func claudeCodeArgs(v exactjson.Value, size *int64) decode.Content {
 	if v.IsAbsent() {
 		return decode.Content{}

@@ -113,8 +113,8 @@ func openInferenceMessages(a decode.Attributes) []decode.Message {
 	return messages
 }
 
-// readADKConventions reads what versions from 2.13 on write under the keys of the conventions. The contents
-// are those of the older attributes, wrappers included.
+// readADKConventions reads what versions from 2.13 on write under the keys of the conventions: the contents
+// of the older attributes, wrappers included.
 func readADKConventions(s *dialect.Source, o *dialect.Draft) {
 	conventions := dialect.NewDraft()
 	defer conventions.Discard()
@@ -131,9 +131,8 @@ func readADKConventions(s *dialect.Source, o *dialect.Draft) {
 	o.Fill(conventions)
 }
 
-// dropPlaces takes the ids off calls and results that ADK writes where Gemini gave none: the name of the tool
-// and the place of the part in its message. Text may stand before the calls, so that their results have other
-// numbers.
+// dropPlaces takes off the ids that ADK writes for calls and results without an id of Gemini: the name of the
+// tool and the place of the part in its message. Text may stand before calls, so results have other places.
 func dropPlaces(lists ...[]decode.Message) {
 	names := map[string]bool{}
 	of := func(id string) (name string) {
@@ -177,8 +176,8 @@ func bracketed(name string) string {
 	return strings.TrimSuffix(rest, "]")
 }
 
-// adkObject returns a JSON attribute; "{}" is what ADK writes when the capture of content is off, and on
-// spans of another kind.
+// adkObject returns a JSON attribute. ADK writes "{}" where the capture of content is off, and on spans of
+// another kind.
 func adkObject(a decode.Attributes, key string) (v exactjson.Value, cut bool) {
 	text := a.Text(key)
 	if text == "" || text == "{}" || text == "<not specified>" {
@@ -278,7 +277,7 @@ func adkMessages(messages []decode.Message, wraps wrapping) {
 	}
 }
 
-// wrapping is which results a version of ADK puts an object around, beside texts, numbers and the like.
+// wrapping tells which results a version of ADK puts into an object, beside texts, numbers and the like.
 type wrapping struct {
 	lists bool // in "results" instead of "result"
 	// in "result": Python's does so with objects of classes; Go's makes an object of whatever has members,
@@ -286,8 +285,7 @@ type wrapping struct {
 	objects bool
 }
 
-// adkWraps tells the wrapping of a span. text is JSON that ADK wrote in it, "" where there are no lists to be
-// told by it.
+// adkWraps returns the wrapping of a span. text is JSON that ADK wrote in it, "" where lists do not matter.
 func adkWraps(s *dialect.Source, text string) wrapping {
 	return wrapping{lists: text != "" && adkWrapsLists(s, text), objects: decode.Attributes(s.Resource).Text("telemetry.sdk.language") != "go"}
 }
@@ -311,9 +309,9 @@ func adkResult(c decode.Content, wraps wrapping) decode.Content {
 	return decode.UnwrapResult(c).Content
 }
 
-// adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's
-// has a space after each colon, and Go writes neither call_llm spans nor the type of a tool. The colon behind
-// the first member tells: texts in it may hold JSON of any spelling.
+// adkWrapsLists recognises ADK for TypeScript by its JSON: it alone wraps lists in "results". JSON of Python
+// has a space after each colon; Go writes neither call_llm spans nor the type of a tool. The colon after the
+// first member tells, for texts may hold JSON of any spelling.
 func adkWrapsLists(s *dialect.Source, text string) bool {
 	switch (decode.Attributes(s.Resource)).Text("telemetry.sdk.language") {
 	case "", "nodejs", "webjs":
@@ -387,15 +385,15 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	o.Result, o.Failed = u.Content, u.IsError || isErrorResponse(u.Content.Value)
 }
 
-// isErrorResponse reports the response of a function that holds nothing but "error", a text: so Gemini's API
-// has a function say that it failed, and ADK, whose spans of tools that threw show no failure in Python 1.24
-// and in Java where the program answers for them.
+// isErrorResponse reports the response of a function that holds "error" alone, a text. By Gemini's API the
+// function failed. Spans of tools that threw show no failure in ADK for Python 1.24, nor in Java where the
+// program answers for them.
 func isErrorResponse(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && v.Len() == 1 && v.Get("error").Kind() == exactjson.String && v.Get("error").Str() != ""
 }
 
-// readGeminiEvents reads the events of ADK's stable mode and of the google-genai package, whose content is a
-// Gemini content object. A streamed answer has one choice per chunk and, last, the whole.
+// readGeminiEvents reads the events of ADK's stable mode and of the google-genai package. Their content is
+// that of Gemini. A streamed answer has one choice for each chunk and, last, the whole.
 func readGeminiEvents(s *dialect.Source, o *dialect.Draft) {
 	var asked, choices []decode.Message
 	for _, e := range semconv.Events(s) {
@@ -436,7 +434,7 @@ func readGeminiEvents(s *dialect.Source, o *dialect.Draft) {
 	decode.FillList(&o.Response, wholeAnswer(choices))
 }
 
-// wholeAnswer joins the chunks of a streamed answer; a last message that repeats them whole stands alone.
+// wholeAnswer joins the chunks of a streamed answer. A last message that repeats them whole replaces them.
 func wholeAnswer(chunks []decode.Message) []decode.Message {
 	if len(chunks) < 2 {
 		return chunks

@@ -57,8 +57,8 @@ func geminiEvent(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, geminiPrefix), qwenPrefix)
 }
 
-// geminiLog gives the roles of the log events. Requests and tool calls name their span when traces are on,
-// and stand alone otherwise.
+// geminiLog returns the roles of log events. Requests and tool calls name their span where traces are on, and
+// stand alone elsewhere.
 func geminiLog(name string, a decode.Attributes) dialect.LogRole {
 	role := dialect.LogRole{
 		Conversation: a.Text("session.id"),
@@ -138,7 +138,7 @@ func readGeminiCLI(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// geminiAgent is the program that an item is of.
+// geminiAgent returns the program that an item is of.
 func geminiAgent(s *dialect.Source) string {
 	if strings.HasPrefix(s.Span.Name(), qwenPrefix) {
 		return "qwen-code"
@@ -202,7 +202,7 @@ func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// readGeminiModelLog takes from a log record what the span lacks or holds cut; records are cut much later
+// readGeminiModelLog takes from a log record what the span lacks or holds cut. Records are cut much later
 // than spans.
 func readGeminiModelLog(name string, a decode.Attributes, o *dialect.Draft) {
 	switch geminiEvent(name) {
@@ -266,7 +266,7 @@ func joinChunks(chunks []decode.Message) []decode.Message {
 	return []decode.Message{joined}
 }
 
-// geminiID drops the tool's name that some places put before a call id, some do not.
+// geminiID drops the name of the tool that stands before some call ids.
 func geminiID(name, id string) string { return strings.TrimPrefix(id, name+"__") }
 
 // geminiResults takes off what Gemini CLI puts around results and ids in a message list.
@@ -283,7 +283,7 @@ func geminiResults(messages []decode.Message) {
 	}
 }
 
-// geminiResult opens {"output": text} and the marks around what came from outside; {"error": text} says that
+// geminiResult opens {"output": text} and the marks around content from outside. {"error": text} says that
 // the call failed.
 func geminiResult(c decode.Content) (decode.Content, bool) {
 	if c.Value.Kind() != exactjson.Object || c.Value.Len() != 1 {

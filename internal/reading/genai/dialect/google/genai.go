@@ -131,7 +131,7 @@ func readGoogleTool(a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// googleTyped gives a value that was written as text its type back; exact is false where the text is a repr.
+// googleTyped returns a value of the type that its text had. exact is false where the text is a repr.
 func googleTyped(v exactjson.Value, kind string) (exactjson.Value, bool) {
 	if v.Kind() != exactjson.String {
 		return v, true

@@ -102,7 +102,7 @@ func readGenkit(s *dialect.Source, o *dialect.Draft) {
 // genkitUnwritten begins what Genkit for Go writes in place of a value that has no JSON form.
 const genkitUnwritten = "ERROR: json: "
 
-// genkitJSON decodes an input or output; one that does not decode was cut on its way.
+// genkitJSON decodes an input or output. What does not decode was cut on its way.
 func genkitJSON(a decode.Attributes, key string) (exactjson.Value, tape.Label) {
 	v := a.JSON(key)
 	if v.Kind() != exactjson.String {
@@ -121,8 +121,8 @@ func genkitJSON(a decode.Attributes, key string) (exactjson.Value, tape.Label) {
 	return parsed, ""
 }
 
-// genkitResult takes the object off in which multipart tools return: {"output": X}, with media beside it
-// where there is any.
+// genkitResult takes off the object in which multipart tools return: {"output": X}, perhaps with media beside
+// it.
 func genkitResult(c decode.Content, subtype string) decode.Content {
 	if subtype == "tool.v2" && c.Value.Kind() == exactjson.Object && c.Value.Len() == 0 {
 		// Go leaves out an output of nil
@@ -164,7 +164,7 @@ func readGenkitAgent(a decode.Attributes, name string, input, output exactjson.V
 	}
 }
 
-// genkitAnswer returns the message of a response; old versions list candidates, of which the first counts.
+// genkitAnswer returns the message of a response. Old versions list candidates, of which the first counts.
 func genkitAnswer(output exactjson.Value) []decode.Message {
 	answer := output
 	if first := output.Get("candidates").At(0); first.Kind() == exactjson.Object {

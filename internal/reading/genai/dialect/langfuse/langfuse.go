@@ -63,7 +63,7 @@ func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-// isToolReturn reports a value that is LangChain's message of one tool's result.
+// isToolReturn reports LangChain's message of the result of one tool.
 func isToolReturn(out exactjson.Value) bool {
 	if v, ok := decode.Structure(out); ok {
 		return decode.IsLangChainTool(v)
@@ -166,13 +166,13 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	decode.FillUsage(&o.Usage, decode.Usage(a.JSON("langfuse.observation.usage_details")))
 }
 
-// handsOn reports the step by which LangGraph hands on what a task returned, a message of a tool perhaps: it
-// tells of no call and no state of its own.
+// handsOn reports the step by which LangGraph hands on what a task returned. It tells no call and no state of
+// its own.
 func handsOn(s *dialect.Source) bool { return strings.HasPrefix(s.Span.Name(), "ChannelWrite<") }
 
-// unsigned reads the messages of a request of which the record tells no author: the handler for LangChain
-// until 4.2 writes the name of a message in place of its role where the program has its classes from another
-// copy of the package (CommonJS beside ECMAScript modules), and few messages have a name.
+// unsigned reads messages whose authors the record does not tell. Until 4.2 the handler for LangChain writes
+// the name of a message for its role where the program has its classes from another copy of the package
+// (CommonJS beside ECMAScript modules). Few messages have a name.
 func unsigned(in exactjson.Value) (list []decode.Message) {
 	v, _ := decode.Structure(in)
 	without := false
@@ -191,13 +191,13 @@ func unsigned(in exactjson.Value) (list []decode.Message) {
 	return list
 }
 
-// isLangfuseWrapper tells the spans of the wrapped OpenAI clients by their names.
+// isLangfuseWrapper reports the span of a wrapped OpenAI client, by its name.
 func isLangfuseWrapper(name string) bool {
 	return strings.HasPrefix(name, "OpenAI.") || strings.HasPrefix(name, "OpenAI-")
 }
 
-// langfuseLosses labels what the SDK writes for values that have no JSON form, and arguments of which nobody
-// knows what they were.
+// langfuseLosses labels what the SDK writes for values without a JSON form, and arguments that may have been
+// another value.
 func langfuseLosses(s *dialect.Source, parts []decode.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -215,7 +215,7 @@ func writtenInPython(s *dialect.Source) bool {
 	return decode.Attributes(s.Resource).Text("telemetry.sdk.language") == "python"
 }
 
-// longDigits reports a text in a value that is an integer beyond what JavaScript holds: the SDK for Python
+// longDigits reports a text in a value that is an integer beyond what JavaScript holds. The SDK for Python
 // writes such integers as texts, so it may have been either.
 func longDigits(v exactjson.Value) bool {
 	if v.Kind() == exactjson.String {
@@ -226,8 +226,8 @@ func longDigits(v exactjson.Value) bool {
 	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return longDigits(m.Value) })
 }
 
-// langfuseError tells a result from the error that the JavaScript SDK writes in its place, and values from
-// what the SDKs write where they cannot write them.
+// langfuseError takes the error that the JavaScript SDK writes for a result, and labels what the SDKs write
+// for values that they cannot write.
 func langfuseError(o *dialect.Draft) {
 	v := o.Result.Value
 	if inner, ok := decode.Structure(v); ok {

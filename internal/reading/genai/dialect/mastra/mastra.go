@@ -30,8 +30,8 @@ var Dialect = &dialect.Dialect{
 	Read:          readMastra,
 }
 
-// wasBeforeTracing reports a span of the telemetry that Mastra had before its tracing: steps, calls and
-// streams have an operation and no type, and no span of theirs stands for a run.
+// wasBeforeTracing reports a span of the telemetry before Mastra's tracing. Steps, calls and streams have an
+// operation and no type there, and no span stands for a run.
 func wasBeforeTracing(s *dialect.Source) bool {
 	a := decode.Attributes(s.Span.Attributes())
 	return a.Has("mastra.operationId") && !a.Has("mastra.span.type")
@@ -160,9 +160,8 @@ func mastraDamage(c *decode.Content) {
 	}
 }
 
-// labelArgs labels the arguments of a call: those of which mastraDamage tells, and those with a text that is
-// JSON. Mastra's filter of sensitive data, which is on by default, parses such a text and writes it again,
-// without the white space that the model may have put into it.
+// labelArgs labels arguments that mastraDamage tells of, and those with a text that is JSON. Mastra's filter
+// of sensitive data, on by default, parses such a text and writes it again, without the model's white space.
 func labelArgs(c *decode.Content) {
 	if mastraDamage(c); c.Label == "" && decode.RewrittenJSON(c.Value) {
 		c.Label = tape.Lossy
@@ -220,7 +219,7 @@ func mastraProvider(name string) string {
 	return decode.Provider(provider)
 }
 
-// mastraAnswer prefers the provider's own response body, whose arguments are exact, to Mastra's summary of
+// mastraAnswer prefers the response body of the provider, whose arguments are exact, to Mastra's summary of
 // the step.
 func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message {
 	if body, ok := decode.Structure(a.JSON("mastra.metadata.body")); ok {
@@ -264,11 +263,11 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 	return []decode.Message{m}
 }
 
-// tooDeep stands in the place of a value that lies deeper than Mastra's exporter goes.
+// tooDeep stands for a value that lies deeper than Mastra's exporter goes.
 const tooDeep = "[MaxDepth]"
 
-// mastraPreviews labels the messages of which a step shows only a preview: "[tool: search]" stands for a
-// call, "[tool-result: …]" for a result, tooDeep for the name and the arguments of a call.
+// mastraPreviews labels messages of which a step shows a preview: "[tool: search]" for a call, "[tool-result:
+// …]" for a result, tooDeep for the name and the arguments of a call.
 func mastraPreviews(messages []decode.Message) tape.Label {
 	var label tape.Label
 	for _, m := range messages {

@@ -41,7 +41,7 @@ var DotnetAI = &dialect.Dialect{
 	Read:     readMicrosoft,
 }
 
-// workflowSpans are the spans of workflows, which are told by name.
+// workflowSpans are the spans of workflows, by the beginnings of their names.
 var workflowSpans = []struct {
 	prefix string
 	class  dialect.Class

@@ -93,7 +93,7 @@ func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 	return semconv.Classify(s)
 }
 
-// threwFunction reports the span of a function that threw: nothing but its name is written then.
+// threwFunction reports the span of a function that threw. It has its name alone.
 func threwFunction(s *dialect.Source) bool {
 	threw := false
 	for _, e := range s.Span.Events().All() {
@@ -102,7 +102,7 @@ func threwFunction(s *dialect.Source) bool {
 	return s.ScopeName == "openlit" && s.Span.Status().Code() == ptrace.StatusCodeError && threw && !dialect.HasPrefixed(s.Span, "gen_ai.", "function.")
 }
 
-// isFunction reports the span of a function of the program. It has what the function returned under the key
+// isFunction reports the span of a function of the program. What the function returned stands under the key
 // of a model's answer.
 func isFunction(s *dialect.Source) bool {
 	a := decode.Attributes(s.Span.Attributes())
@@ -138,8 +138,8 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// onlyText is the argument of a function that was handed one text and nothing else: what was asked. Of
-// several nothing says which that is.
+// onlyText returns the only argument of a function, where that is a text: the question. Of several arguments
+// nothing tells which is the question.
 func onlyText(a decode.Attributes) exactjson.Value {
 	args, _, _ := decode.Python(a.Text("function.args"))
 	kwargs, _, _ := decode.Python(a.Text("function.kwargs"))
@@ -247,7 +247,7 @@ func readAgent(operation string, a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// callsUnnamed stands in place of an answer that asks for tools, before 1.33.
+// callsUnnamed stands for an answer that asks for tools, before 1.33.
 const callsUnnamed = "Function called with tools"
 
 func completion(s *dialect.Source, a decode.Attributes) string {
@@ -262,9 +262,9 @@ func completion(s *dialect.Source, a decode.Attributes) string {
 	return ""
 }
 
-// namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, or its text, as
-// before 1.41: names and arguments stand beside them, each as one list. Where these lists do not have one
-// entry for each call, in the same order of ids, it reads nothing.
+// namedCalls reads an answer whose messages hold the ids of calls alone, or its text (before 1.41). Names and
+// arguments stand beside them, each as one list. It returns nil where a list has not one entry for each call,
+// in the order of ids.
 func namedCalls(a decode.Attributes) []decode.Message {
 	ids, names := strings.Split(a.Text("gen_ai.tool.call.id"), ", "), strings.Split(a.Text("gen_ai.tool.name"), ", ")
 	args, whole := namedArgs("[" + a.Text("gen_ai.tool.args") + "]")

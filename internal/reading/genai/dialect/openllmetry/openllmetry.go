@@ -110,9 +110,9 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-// indexedClass tells whose prompt and completion were flattened: some producers write whatever went into a
-// step and came out of it so. It is a model's unless the span says that it is something else, and names no
-// model.
+// indexedClass returns the class of a span with a flattened prompt and completion. Some producers write so
+// whatever went into a step and came out of it. The span is a model call if it names a model, or says nothing
+// else.
 func indexedClass(s *dialect.Source) (dialect.Class, bool) {
 	class, said := generic.ClassOf(s.Span.Attributes())
 	switch a := decode.Attributes(s.Span.Attributes()); {
@@ -126,7 +126,7 @@ func indexedClass(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Structure, false
 }
 
-// indexedIO returns what went into a step and came out of it, where they are flattened as one prompt and one
+// indexedIO returns what went into a step and came out of it, where these are flattened as one prompt and one
 // completion.
 func indexedIO(a decode.Attributes, in, out exactjson.Value) (exactjson.Value, exactjson.Value) {
 	for _, x := range []struct {
@@ -147,7 +147,7 @@ func indexedIO(a decode.Attributes, in, out exactjson.Value) (exactjson.Value, e
 	return in, out
 }
 
-// chainPlumbing are the parts of LangChain's chains that hand values on. They would be runs where each span
+// chainPlumbing are the parts of LangChain's chains that hand values on. Each would be a run where every span
 // is a trace of its own.
 var chainPlumbing = []string{
 	"RunnableLambda", "RunnableMap", "RunnableParallel", "RunnableAssign", "RunnablePassthrough", "RunnablePick", "ChannelWrite", "ChannelRead", "Branch<",
@@ -163,9 +163,9 @@ func isChainPlumbing(name string) bool {
 	return false
 }
 
-// isGraphNode reports the body of a node of a LangGraph graph, or the model in it with what stands before it:
-// it was given the state and answers with a change of it, or with the message of the model. The call of the
-// model has a span too, which holds all that a chain on its own would say of a run.
+// isGraphNode reports the body of a node of a LangGraph graph, or the model in it with what stands before it.
+// It was given the state, and answers with a change of it or with the message of the model. The model call
+// has a span too, which holds all that a chain alone would say of a run.
 func isGraphNode(a decode.Attributes) bool {
 	in, _ := decode.Structure(entity(a, "entity.input"))
 	out, _ := decode.Structure(entity(a, "entity.output"))
@@ -237,9 +237,9 @@ func isRespanResponse(a decode.Attributes) bool {
 	return a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response"
 }
 
-// calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and
-// what came out (LlamaIndex's agents). What came out of a tool that is an agent is not told; the name and the
-// arguments stand beside it.
+// calledInStep returns the tool that a step of a workflow says it called: name, arguments and output
+// (LlamaIndex's agents). Where the tool is an agent, its output is not told; name and arguments stand beside
+// it.
 func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	out := entity(a, "entity.output")
 	if name := a.Text("tool.name"); name != "" && out.IsAbsent() {
@@ -253,9 +253,9 @@ func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	return called, ok && called.Get("tool_name").Str() != "" && called.Get("tool_kwargs").Kind() == exactjson.Object && called.Get("tool_output").Kind() == exactjson.Object
 }
 
-// calledUntold reports the step of LlamaIndex's agents that calls one tool, where nothing tells of that: 0.47
-// says what was called in what came out, and nothing where that cannot be written as JSON, as the answer of
-// an agent that is a tool.
+// calledUntold reports a step of LlamaIndex's agents that calls one tool without telling which. 0.47 writes
+// the call into the output, and writes no output without a JSON form, such as the answer of an agent that is
+// a tool.
 func calledUntold(s *dialect.Source, a decode.Attributes) bool {
 	return s.Span.Name() == "call_tool.task" && strings.HasSuffix(s.ScopeName, ".llamaindex") && a.Text("tool.name") == "" && entity(a, "entity.output").IsAbsent()
 }
@@ -395,7 +395,7 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Dra
 	}
 }
 
-// readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every
+// readStreamedAnthropic takes off the empty arguments that the JavaScript instrumentation writes for every
 // streamed call: it does not gather their chunks. A streamed answer has no finish reason there.
 func readStreamedAnthropic(a decode.Attributes, o *dialect.Draft) {
 	answer := decode.OneTurn(semconv.Output(a))

@@ -87,23 +87,23 @@ func classifyLogfire(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-// isLogfireIntegration tells the spans that Logfire itself writes about agents from those of an application
-// that it carries.
+// isLogfireIntegration tells spans that Logfire itself writes about agents from those of an application that
+// it carries.
 func isLogfireIntegration(s *dialect.Source, a decode.Attributes) bool {
 	return strings.HasPrefix(s.ScopeName, "logfire.") || s.ScopeName == "" && a.Has("logfire.msg_template")
 }
 
-// isLogfireFunction tells the span of a function of the program that the decorator wrote with what it
-// returned.
+// isLogfireFunction reports the span of a function of the program, with what it returned, as the decorator
+// writes it.
 func isLogfireFunction(s *dialect.Source, a decode.Attributes) bool {
 	return s.ScopeName == "logfire" && a.Has("return") && a.Has("code.function") && a.Has("logfire.json_schema")
 }
 
-// runningTool begins the name of a span that an application writes of a tool with Logfire's own functions.
+// runningTool begins the name of a span that an application writes of a tool, by Logfire's own functions.
 const runningTool = "running tool "
 
-// loggedTool is the name of the tool that such a span is of, "" for any other span: what its name says or,
-// where that is a template with the names of attributes in it, its message.
+// loggedTool returns the name of the tool of such a span, "" for other spans. The name of the span tells it;
+// where that is a template with names of attributes, the message does.
 func loggedTool(s *dialect.Source, a decode.Attributes) string {
 	name := s.Span.Name()
 	if s.ScopeName != "logfire" || !strings.HasPrefix(name, runningTool) || a.Text("logfire.span_type") == "pending_span" || a.Has("gen_ai.tool.name") {
@@ -119,8 +119,8 @@ func loggedTool(s *dialect.Source, a decode.Attributes) string {
 	return name
 }
 
-// logfireFunction reads the arguments and what was returned. The schema beside them says which attributes
-// these are, and which were written as JSON.
+// logfireFunction reads arguments and output. The schema beside them says which attributes these are, and
+// which are JSON.
 func logfireFunction(a decode.Attributes) *dialect.Called {
 	name := a.Text("code.function")
 	called := &dialect.Called{Name: name[strings.LastIndexByte(name, '.')+1:]}

@@ -143,8 +143,8 @@ func readPydanticModel(a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// eventMessages reads a list of message events that stands in one attribute. Events of one message bear its
-// index; neighbours of the assistant are items of one turn.
+// eventMessages reads a list of message events in one attribute. Events of one message bear its index.
+// Neighbours of the assistant are items of one turn.
 func eventMessages(v exactjson.Value) []decode.Message {
 	list, ok := decode.Structure(v)
 	if !ok || list.Kind() != exactjson.Array {

@@ -32,7 +32,7 @@ var Dialect = &dialect.Dialect{
 	Read:       readSpringAI,
 }
 
-// Spring AI's log records have no event name; the handler that writes them tells what they hold.
+// Spring AI's log records have no event name. The handler that writes them tells what they hold.
 const (
 	springPrefix     = "spring_ai."
 	springPrompt     = springPrefix + "prompt_content"
@@ -234,12 +234,12 @@ func springTexts(text string, role tape.Role) []decode.Message {
 	return out
 }
 
-// springWindow is how many messages Spring AI's memory of a chat holds. A longer one begins with whatever is
-// left of it.
+// springWindow is how many messages Spring AI's memory of a chat holds. A longer conversation begins with the
+// rest of an earlier turn.
 const springWindow = 20
 
-// springPlace is whose the i-th of n texts is: a request ends with what the user says, users and models take
-// turns before it, and what is said before all of them is the system's.
+// springPlace returns who said the i-th of n texts. A request ends with the user. Users and models take turns
+// before that, and the system stands first.
 func springPlace(i, n int) tape.Role {
 	switch {
 	case (n-i)%2 == 1:
@@ -250,8 +250,8 @@ func springPlace(i, n int) tape.Role {
 	return tape.RoleAssistant
 }
 
-// springList are the texts of a list in which nothing is escaped. It is whole if each text is told from the
-// next: none of them holds a part of a quotation.
+// springList returns the texts of a list in which nothing is escaped. The list is whole if no text holds a
+// part of a quotation.
 func springList(text string) (texts []string, whole bool) {
 	inner, ok := strings.CutPrefix(text, `["`)
 	if !ok || !strings.HasSuffix(inner, `"]`) {
@@ -271,5 +271,5 @@ func springList(text string) (texts []string, whole bool) {
 	return texts, whole
 }
 
-// springComma stands between two texts, and may stand inside of one.
+// springComma stands between two texts, and may stand in a text.
 const springComma = `", "`

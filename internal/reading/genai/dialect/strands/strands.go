@@ -125,7 +125,7 @@ func readStrands(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// strandsParts reads content blocks; a text that is no list of blocks is what was said.
+// strandsParts reads content blocks. A text that is no list of blocks is what was said.
 func strandsParts(v exactjson.Value) []decode.Part {
 	if blocks, ok := decode.Structure(v); ok && blocks.Kind() == exactjson.Array && allObjects(blocks) {
 		return decode.Parts(blocks)
