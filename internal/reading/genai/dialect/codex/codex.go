@@ -37,8 +37,8 @@ var Dialect = &dialect.Dialect{
 	Read:     readCodex,
 }
 
-// mcpToolsCall is the request to an MCP server inside a tool call; it alone spells the tool's name apart from
-// the server's.
+// mcpToolsCall is the request to an MCP server inside a tool call. It alone tells the name of the tool apart
+// from that of the server.
 const mcpToolsCall = "mcp.tools.call"
 
 // codexSpans are the spans that hold a run together.

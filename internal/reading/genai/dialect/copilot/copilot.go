@@ -41,8 +41,8 @@ var Dialect = &dialect.Dialect{
 	},
 }
 
-// classify leaves out the span of a call of a model that the runtime began twice: it tells nothing of an
-// answer, not even the tokens or why it ended, and no failure.
+// classify leaves out the span of a model call that the runtime began twice. It tells no answer, no tokens,
+// no reason of an end and no failure.
 func classify(s *dialect.Source) (dialect.Class, bool) {
 	class, root := semconv.Classify(s)
 	if class == dialect.Model && s.Span.Status().Code() == ptrace.StatusCodeUnset && !dialect.HasPrefixed(s.Span, "gen_ai.response.") && !dialect.HasPrefixed(s.Span, "gen_ai.usage.") &&
@@ -52,8 +52,8 @@ func classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, root
 }
 
-// asSaid takes out what the runtime of the SDK (1.0) writes of a conversation beside it: every message, and
-// every part of one, may come twice, and a line of its own stands before what the user said.
+// asSaid takes out what the runtime of the SDK (1.0) adds to a conversation: every message, and every part of
+// one, may come twice, and a line of its own stands before what the user said.
 func asSaid(messages []decode.Message) []decode.Message {
 	for i := range messages {
 		messages[i].Parts = single(messages[i].Parts, samePart)
@@ -83,7 +83,8 @@ func asSaid(messages []decode.Message) []decode.Message {
 // datetime is what stands before the words of a user.
 var datetime = regexp.MustCompile(`^<current_datetime>[^<]*</current_datetime>\s*`)
 
-// single returns a list in which every element comes twice in a row, once; any other list as it is.
+// single returns a list without repetitions where every element comes twice in a row, and other lists as they
+// are.
 func single[T any](list []T, same func(a, b T) bool) []T {
 	if len(list)%2 == 1 {
 		return list

@@ -26,7 +26,7 @@ const (
 	AuditIntegrity = "forge.audit.integrity"
 )
 
-// Values of AuditIntegrity. Only a record with the last of them, or without any, is used.
+// Values of AuditIntegrity. A record counts with the last of them, or without any.
 const (
 	AuditChainBroken       = "chain_broken"
 	AuditSignatureInvalid  = "signature_invalid"
@@ -79,7 +79,7 @@ func forgeAuditRole(eventName string, a decode.Attributes) dialect.LogRole {
 }
 
 // readForgeAudit takes from the audit records of a span what the span lacks or holds cut. Records that cannot
-// be trusted are passed over.
+// be trusted are left out.
 func readForgeAudit(s *dialect.Source, o *dialect.Draft) {
 	o.Notes = append(o.Notes, s.Notes...)
 	var records []*auditRecord
@@ -194,8 +194,8 @@ func fromAudit(c decode.Content) decode.Content {
 	return c
 }
 
-// whole returns a body of the record, if the record holds it whole and the span does not. The part that the
-// span holds must be the beginning of the body.
+// whole returns a body of the record, where the record holds it whole and the span does not. What the span
+// holds must be the beginning of the body.
 func (r *auditRecord) whole(o *dialect.Draft, name, field, held string) (string, bool) {
 	body := r.field(name)
 	prefix, _, cut := decode.ForgeCut(held)
@@ -209,8 +209,8 @@ func (r *auditRecord) whole(o *dialect.Draft, name, field, held string) (string,
 	return body, true
 }
 
-// completion returns the text of the answer, if the span lacks it or holds it cut. An answer that also asks
-// for tools is longer than its text; it is shown whole by the next request.
+// completion returns the text of the answer, where the span lacks it or holds it cut. An answer that asks for
+// tools is longer than its text; the next request shows it whole.
 func (r *auditRecord) completion(o *dialect.Draft, held string) (string, bool) {
 	text := r.field("completion_text")
 	prefix, _, cut := decode.ForgeCut(held)
@@ -231,13 +231,13 @@ func (r *auditRecord) completion(o *dialect.Draft, held string) (string, bool) {
 	return text, true
 }
 
-// isLong reports that a text had so many bytes, as far as redaction lets it be told.
+// isLong reports a text of so many bytes. Redaction may hide that.
 func isLong(text string, bytes int) bool {
 	return len(text) == bytes || len(token.Find(text)) > 0
 }
 
-// begins reports that a text begins with what is left of it after a cut. A value that the cut divided was
-// redacted in the whole text only: there the rest of the prefix cannot be compared.
+// begins reports that a text begins with what a cut has left of it. A value that the cut divided was redacted
+// in the whole text alone, so the rest of the prefix cannot be compared.
 func begins(text, prefix string) bool {
 	if strings.HasPrefix(text, prefix) {
 		return true

@@ -94,7 +94,7 @@ func forgeTool(s *dialect.Source) (name string, ok bool) {
 	return name, ok
 }
 
-// assign hands out the records of one run. Those that claim the place of another speak of nothing.
+// assign hands out the records of one run. Records that claim the place of another say nothing.
 func (run *auditedRun) assign() (alone, disputed []*dialect.Source) {
 	run.distinct()
 	calls, complete := run.auditedCalls()
@@ -134,9 +134,8 @@ func (run *auditedRun) note(code tape.Code, detail string) {
 	run.source.Notes = append(run.source.Notes, dialect.Note{Code: code, Detail: detail})
 }
 
-// distinct puts the records into their order and makes one of those that say the same. Whether a record is
-// confirmed depends on what was given beside it, so a confirmed record outweighs an equal one that is not
-// confirmed.
+// distinct orders the records and joins those that say the same. What was given beside a record decides
+// whether it is confirmed, so a confirmed record outweighs an equal one.
 func (run *auditedRun) distinct() {
 	rank := map[string]int{"": 0, AuditChainBrokenSigned: 1, AuditSignatureInvalid: 2, AuditUnsigned: 3, AuditChainBroken: 4}
 	best := map[string]*auditRecord{}
@@ -247,7 +246,7 @@ func (c *auditedCall) fits(s *dialect.Source) bool {
 	return isTool != c.model && (c.model || name == c.tool)
 }
 
-// auditBodies are the fields of records that spans hold as well, and the attributes in which.
+// auditBodies are the fields of records that spans hold as well, with the attributes that hold them.
 var auditBodies = []struct{ field, attribute string }{
 	{"args", "forge.tool.args"}, {"result", "forge.tool.result"}, {"prompt_messages", "gen_ai.input.messages"},
 }
@@ -313,8 +312,8 @@ func (c *auditedCall) proves(s *dialect.Source) bool {
 	return proved
 }
 
-// hiddenCall makes a source of a model call that no span reports. The record tells its time to the second
-// only, so it begins when the call before it, which it repeats, had ended.
+// hiddenCall makes a source of a model call that no span reports. The record tells its time to the second. So
+// the call begins when the call before it, which it repeats, has ended.
 func (run *auditedRun) hiddenCall(r *auditRecord, before *dialect.Source) *dialect.Source {
 	span := ptrace.NewSpan()
 	r.source.Span.CopyTo(span)

@@ -108,8 +108,8 @@ func readHaystack(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// haystackInput reads what went in, as JSON or as str() writes it. Where tools stand in it, which are
-// functions of the program and have no text, the messages before them are read.
+// haystackInput reads what went in, as JSON or as str() writes it. Tools are functions of the program without
+// a text; before these, the messages are read.
 func haystackInput(v exactjson.Value) exactjson.Value {
 	if input, ok := decode.Structure(v); ok {
 		return input

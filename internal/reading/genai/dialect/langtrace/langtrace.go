@@ -15,7 +15,7 @@ import (
 )
 
 // Dialect reads Langtrace's spans of LangChain and LangGraph. Each method of a model that calls another one
-// has a span with the same messages; the outermost alone tells the whole answer. A graph has no span of its
+// has a span with the same messages; the outermost one tells the whole answer. A graph has no span of its
 // own: those of its package tell how it was built.
 var Dialect = &dialect.Dialect{
 	ID:            "langtrace",
@@ -86,8 +86,8 @@ func request(in exactjson.Value) (messages []decode.Message) {
 	return messages
 }
 
-// message reads a message of LangChain of which members that are empty were left out, and of the arguments of
-// a call also numbers and truth values: where the provider's own text of them is missing, they are not whole.
+// message reads a message of LangChain without its empty members. Arguments of a call lack numbers and truth
+// values too: without the provider's own text of them they are not whole.
 func message(v exactjson.Value) (decode.Message, bool) {
 	if v.Kind() != exactjson.Object {
 		return decode.Message{}, false

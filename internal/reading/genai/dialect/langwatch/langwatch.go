@@ -131,10 +131,9 @@ func langChainMessages(list exactjson.Value) exactjson.Value {
 	return exactjson.ArrayValue(messages...)
 }
 
-// langChainMessage undoes what the callbacks for LangChain make of a message. The messages of tools get their
-// role: "unknown" is written for all that are of no other. A block of the content that is neither text nor
-// image was written as a text of JSON, and the member function_call is all that LangChain keeps beside the
-// content, the calls too.
+// langChainMessage undoes what the callbacks for LangChain make of a message. Messages of tools have the role
+// "unknown". A block of the content that is neither text nor image is a text of JSON. The member
+// function_call holds all that LangChain keeps beside the content, calls included.
 func langChainMessage(m exactjson.Value) exactjson.Value {
 	role, content := m.Get("role"), m.Get("content")
 	if role.Str() == "unknown" {
@@ -170,7 +169,7 @@ func langChainMessage(m exactjson.Value) exactjson.Value {
 	return exactjson.ObjectValue(members...)
 }
 
-// toolMessage is what a tool returned, where it was recorded as the message that tells it.
+// toolMessage returns what a tool returned, where it was recorded as the message that tells it.
 func toolMessage(v exactjson.Value) (content exactjson.Value, ok bool) {
 	only := v.At(0)
 	return only.Get("content"), v.Kind() == exactjson.Array && v.Len() == 1 && only.Len() == 2 && only.Get("role").Str() == "tool" && !only.Get("content").IsAbsent()

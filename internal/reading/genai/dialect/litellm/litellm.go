@@ -46,8 +46,8 @@ func classifyLiteLLM(s *dialect.Source) (dialect.Class, bool) {
 }
 
 // rawRequest is the span of the provider's side of a call: what was sent and what came back, in the
-// provider's words. Where a program has a span of its own around several calls, LiteLLM writes the attributes
-// of each over those of the one before, and only these spans hold them all.
+// provider's words. LiteLLM writes the attributes of each call onto a span of the program around several
+// calls, over those of the call before. These spans alone hold them all.
 const rawRequest = "raw_gen_ai_request"
 
 // liteLLMAsides are operations that are no model calls of an agent, by LiteLLM's call types without the a of
@@ -79,8 +79,8 @@ func readLiteLLM(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// withFlattenedCalls is an answer with the calls that stand beside it alone, a number for each
-// (gen_ai.completion.0.function_call.name): the message of a stream holds its text.
+// withFlattenedCalls returns an answer with the calls that stand beside it, a number for each
+// (gen_ai.completion.0.function_call.name). The message of a stream holds its text alone.
 func withFlattenedCalls(a decode.Attributes, answer []decode.Message) []decode.Message {
 	if len(answer) != 1 || decode.HasCalls(answer[0]) {
 		return answer
@@ -94,11 +94,11 @@ func withFlattenedCalls(a decode.Attributes, answer []decode.Message) []decode.M
 	return answer
 }
 
-// sentNames are the members of a raw request; what else there is came back. A parameter that was sent is
-// written before the answer, which has the last word on names that are in both.
+// sentNames are the members of a raw request; all others came back. A parameter is written before the answer,
+// so the answer has the last word on names that both have.
 var sentNames = []string{"messages", "input", "contents", "prompt", "system", "instructions", "tools", "functions"}
 
-// conversed are the members that a raw request or response of a model call has, in the words of its provider.
+// conversed are the members of a raw request or response of a model call, in the words of its provider.
 var conversed = []string{"messages", "contents", "choices", "candidates", "output"}
 
 func holdsAny(a decode.Attributes, names []string) bool {

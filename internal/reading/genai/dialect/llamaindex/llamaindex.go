@@ -109,7 +109,7 @@ func readAnswer(end decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// answer is the text of the answer in what str() wrote of the outcome, if that was not cut before its end.
+// answer returns the text of the answer from what str() wrote of the outcome, if that was not cut before.
 func answer(outcome string) (text string, whole bool) {
 	const begin = "blocks=[TextBlock(block_type='text', text="
 	head, rest, ok := strings.Cut(outcome, begin)
@@ -120,7 +120,7 @@ func answer(outcome string) (text string, whole bool) {
 	return v.Str(), ok && v.Kind() == exactjson.String
 }
 
-// closed puts the end of a dict in place of the end of the only block. What was cut before that has none.
+// closed puts the end of a dict for the end of the only block. What was cut before that has no end.
 func closed(rest string) string {
 	for _, quote := range []string{"'", `"`} {
 		if !strings.HasPrefix(rest, quote) {

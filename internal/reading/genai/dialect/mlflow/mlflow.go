@@ -137,8 +137,8 @@ func readMLflowModel(a decode.Attributes, in, out exactjson.Value, o *dialect.Dr
 	o.Usage = u
 }
 
-// mlflowFunction is the name of the function that a span stands for: a repeated one has a number at the end
-// of its span's name.
+// mlflowFunction returns the name of the function that a span stands for. The name of a repeated span ends in
+// a number.
 func mlflowFunction(s *dialect.Source, a decode.Attributes) string {
 	if name := mlflowValue(a, "mlflow.spanFunctionName").Str(); name != "" && strings.HasPrefix(s.Span.Name(), name+"_") {
 		return name

@@ -18,9 +18,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads Monocle. The type of a span says what it is; what it speaks of are numbered entities, what
-// went in and came out are events. A trace has a span of the type workflow at its top, around a whole program
-// or around one call: it holds the tree together and is no run.
+// Dialect reads Monocle. The type of a span says what it is. Numbered entities say what it speaks of, events
+// what went in and came out. The span of type workflow at the top of a trace, around a whole program or one
+// call, holds the tree together and is no run.
 var Dialect = &dialect.Dialect{
 	ID:       "monocle",
 	Name:     "Monocle",
@@ -33,15 +33,15 @@ var Dialect = &dialect.Dialect{
 	Read:     read,
 }
 
-// classes are those of the types of spans. Routes and requests of HTTP (`http.process`, `http.send`) and
-// whatever else is of no type of theirs is no evidence.
+// classes are the classes of the types of spans. Routes and requests of HTTP (`http.process`, `http.send`),
+// and spans of other types, are no evidence.
 var classes = map[string]dialect.Class{
 	"agentic.turn": dialect.Agent, "agentic.request": dialect.Agent, "agentic.invocation": dialect.Agent, "agentic.tool.invocation": dialect.Tool, "agentic.mcp.invocation": dialect.Tool,
 	"agentic.delegation": dialect.Structure, "inference": dialect.Model, "inference.framework": dialect.Model, "inference.modelapi": dialect.Model, "retrieval": dialect.Retrieval,
 	"embedding": dialect.Noise, "embedding.modelapi": dialect.Noise, "workflow": dialect.Structure, "custom": dialect.Structure,
 }
 
-// isMember reports a span of a type of theirs; of a function of the program, one that says what it was called
+// isMember reports a span of one of these types. A function of the program has to say what it was called
 // with.
 func isMember(span ptrace.Span) bool {
 	kind := kindOf(span)
@@ -63,7 +63,7 @@ func classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent
 }
 
-// entity is the value of a member of the first entity whose type begins as given.
+// entity returns a member of the first entity whose type begins so.
 func entity(a decode.Attributes, kind, member string) string {
 	for i := 1; i <= 4; i++ {
 		prefix := "entity." + strconv.Itoa(i) + "."
@@ -186,8 +186,8 @@ func readModel(a decode.Attributes, o *dialect.Draft, in, out exactjson.Value, m
 	}
 }
 
-// messages reads one message, which is an object of its role and what was said, as JSON or, where that cannot
-// be written, by str() of Python. Any other text is what the role said.
+// messages reads one message: an object of its role and what was said, as JSON or as str() of Python where
+// JSON is not possible. Any other text is what the role said.
 func messages(v exactjson.Value, role tape.Role) []decode.Message {
 	object := v
 	if v.Kind() == exactjson.String {
@@ -231,8 +231,8 @@ func messages(v exactjson.Value, role tape.Role) []decode.Message {
 // geminiCall is how a call of Gemini's is written.
 var geminiCall = regexp.MustCompile(`(?s)^"model": (\S+), "args": (\{.*\})$`)
 
-// calls reads the calls that an assistant asks for: objects, or their JSON, one or a list. It reads nothing
-// if any of them is none.
+// calls reads the calls that an assistant asks for: objects, or their JSON, one or a list. It returns none if
+// one of them is no call.
 func calls(v exactjson.Value) []decode.Part {
 	if m := geminiCall.FindStringSubmatch(v.Str()); m != nil {
 		return []decode.Part{decode.CallPart("", m[1], exactjson.StringValue(m[2]))}
@@ -259,7 +259,7 @@ func calls(v exactjson.Value) []decode.Part {
 	return parts
 }
 
-// call reads one call; it has no name if the object is none.
+// call reads one call. It has no name if the object is no call.
 func call(v exactjson.Value) decode.Part {
 	name, args := v.First("tool_name", "tool_function").Str(), v.Get("tool_arguments")
 	if name == "" && v.Get("type").Str() == "tool_call" { // LangChain

@@ -11,10 +11,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Indexed reads messages that were flattened under a prefix, as gen_ai.prompt.0.role: {role, content,
+// Indexed reads messages that were flattened under a prefix (gen_ai.prompt.0.role): {role, content,
 // tool_calls, tool_call_id, finish_reason, function_call}. A list of parts is JSON in the content. Some
-// producers leave out a message that has no content, and with it the calls that it asks for. Its number shows
-// that it was there, and the result of a tool behind it what it was.
+// producers leave out messages without content, and their calls with them. A gap in the numbers shows such a
+// message, the result of a tool after it tells its kind.
 func Indexed(a decode.Attributes, prefix string, role tape.Role) []decode.Message {
 	list, omitted := a.UnflattenList(prefix)
 	if list.Kind() != exactjson.Array {
@@ -51,8 +51,7 @@ func Indexed(a decode.Attributes, prefix string, role tape.Role) []decode.Messag
 }
 
 // IndexedAnswer reads what a model said from flattened messages, and why it ended. Further messages that
-// ended too are further choices, other answers and no further turns, unless the producer writes several turns
-// there.
+// ended too are other choices, unless the producer writes several turns there.
 func IndexedAnswer(a decode.Attributes, prefix string, turns bool) (answer []decode.Message, reasons []string) {
 	answers := Indexed(a, prefix, tape.RoleAssistant)
 	for i := range answers {
@@ -67,7 +66,7 @@ func IndexedAnswer(a decode.Attributes, prefix string, turns bool) (answer []dec
 	return decode.OneTurn(answers), reasons
 }
 
-// holdsResponses reports the parts of a message to Gemini that hold what a function returned (Coralogix's
+// holdsResponses reports parts of a message to Gemini that hold what a function returned (Coralogix's
 // package).
 func holdsResponses(parts exactjson.Value) bool {
 	return parts.Kind() == exactjson.Array && slices.ContainsFunc(parts.Members(), func(m exactjson.Member) bool {
@@ -76,8 +75,7 @@ func holdsResponses(parts exactjson.Value) bool {
 	})
 }
 
-// holdsTurns reports a list of messages, or one of them, of which one asks for a tool or holds what one
-// returned.
+// holdsTurns reports a message, or a list with one, that asks for a tool or holds what one returned.
 func holdsTurns(v exactjson.Value) bool {
 	if v.Kind() == exactjson.Object {
 		_, known := decode.KnownRole(v.Get("role").Str())

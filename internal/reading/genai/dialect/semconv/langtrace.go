@@ -12,9 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// readLangtrace reads what Langtrace's SDK for TypeScript writes in ways of its own. Of the AI SDK it wraps
-// the functions that call the model and the tools until there is an answer, so that one span stands for all
-// of it: it holds the prompt without the instructions, and the last answer.
+// readLangtrace reads what Langtrace's SDK for TypeScript writes in its own way. Of the AI SDK it wraps the
+// functions that call the model and the tools until there is an answer. One span stands for the loop then: it
+// holds the prompt without the instructions, and the last answer.
 func readLangtrace(a decode.Attributes, o *dialect.Draft) {
 	if len(o.Tools) == 0 {
 		o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.request.tools"))
@@ -35,8 +35,7 @@ func readLangtrace(a decode.Attributes, o *dialect.Draft) {
 	}
 }
 
-// joinQuoted joins the pieces of a stream that stand one behind the other as JSON strings; any other text
-// stays as it is.
+// joinQuoted joins the pieces of a stream that stand in a row as JSON strings. Other texts stay as they are.
 func joinQuoted(text string) string {
 	if !strings.HasPrefix(text, `"`) || !strings.HasSuffix(text, `"`) || len(text) < 2 {
 		return text

@@ -16,8 +16,8 @@ import (
 )
 
 // Dialect reads what the Sentry SDKs write in names of their own beside the GenAI conventions. Their spans
-// lie among those of the HTTP server, so that only the names in question make one a part of the dialect. Long
-// message lists lose their oldest messages.
+// lie among those of the HTTP server, so these names alone make a span one of the dialect. Long message lists
+// lose their oldest messages.
 var Dialect = &dialect.Dialect{
 	ID:       "sentry",
 	Name:     "Sentry AI monitoring",
@@ -83,7 +83,7 @@ func readSentry(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// saidBeside is the text that OpenLIT before 1.35 writes in an event beside the calls of an answer.
+// saidBeside returns the text that OpenLIT before 1.35 writes in an event beside the calls of an answer.
 func saidBeside(s *dialect.Source) string {
 	for _, e := range s.Span.Events().All() {
 		if e.Name() == "gen_ai.content.completion" {

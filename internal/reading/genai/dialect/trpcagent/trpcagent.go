@@ -27,8 +27,8 @@ var Dialect = &dialect.Dialect{
 	Read:     readTRPCAgent,
 }
 
-// mergedTools stands where the name of a tool does in the span of the event that holds the results of all
-// tools of a turn once more. Each of them has a span of its own.
+// mergedTools is the name of a tool in the span of an event that repeats the results of all tools of a turn.
+// Each of them has a span of its own.
 const mergedTools = "(merged tools)"
 
 func classifyTRPCAgent(s *dialect.Source) (dialect.Class, bool) {

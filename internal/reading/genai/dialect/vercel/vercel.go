@@ -94,10 +94,10 @@ func readVercel(s *dialect.Source, o *dialect.Draft) {
 	}
 }
 
-// lentStatus reports a span whose status tells a failure that is not its own. The SDK records the exception
-// that leaves a span beside the status, and writes what a span came to only where none left it.
+// lentStatus reports a span whose status tells the failure of another span. The SDK records the exception
+// that leaves a span beside the status, and writes the outcome of a span only where none left it.
 // OpenInference's processor gives every span that ends after the first failure of its trace the status of
-// that one, under line 2 of OpenTelemetry's SDK.
+// that failure, under line 2 of OpenTelemetry's SDK.
 func lentStatus(s *dialect.Source, a decode.Attributes) bool {
 	status := s.Span.Status()
 	if s.ScopeName != "ai" || status.Code() != ptrace.StatusCodeError || status.Message() == "" || s.Span.DroppedEventsCount() > 0 {

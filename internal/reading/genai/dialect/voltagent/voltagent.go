@@ -64,7 +64,7 @@ func classifyVoltAgent(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-// written is the message that a memory span saved, absent where it saved none of the assistant.
+// written returns the message that a memory span saved, absent where it saved none of the assistant.
 func written(a decode.Attributes) exactjson.Value {
 	if a.Text("memory.operation") != "write" {
 		return exactjson.Value{}

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/forge"
 )
 
-// check follows the hash chains and verifies the signatures, and notes on each record what speaks against it.
-// It returns the problems in the order of the records, and how many signatures were not checked.
+// check follows the hash chains, verifies the signatures, and notes on each record what speaks against it. It
+// returns the problems in the order of the records, and how many signatures were not checked.
 func (s *Stream) check(records []*record) (problems []Problem, unchecked int) {
 	broken := breaks(records)
 	for _, r := range records {
@@ -39,10 +39,9 @@ func (s *Stream) check(records []*record) (problems []Problem, unchecked int) {
 	return problems, unchecked
 }
 
-// breaks says of records that another one follows where theirs ends why they are not confirmed. A record is
-// confirmed by the one that names its hash. The last record of a stream has none, and the first record of a
-// file may follow one that was not given: neither is a break. It is one when a stream goes on, later and from
-// something else than the record that stands at the end.
+// breaks returns why records are not confirmed where chains end. The record that names the hash of another
+// confirms it. The last record of a stream has none, and the first record of a file may follow one that was
+// not given: neither is a break. A stream that goes on later, from another record, is a break.
 func breaks(records []*record) map[*record]string {
 	bySum := map[string]*record{}
 	followers := map[string][]*record{}
