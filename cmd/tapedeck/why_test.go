@@ -20,7 +20,7 @@ func TestShowSaysWhyAValueIsWhatItIs(t *testing.T) {
 	run, _, _ = strings.Cut(run, `"`)
 	for _, ref := range [][]string{{file}, {run, "--deck", deck}} {
 		for of, want := range map[string]string{
-			"1": "recover/transcripts  response.message", "2": "no rule changed it", "output.text": "label   none", "9": "no event 9", "x.y": "want the number of an event",
+			"1": "recover/transcripts  response.message", "2": "no rule changed it", "output.text": "label   none", "9": "no event 9", "x.y": "want the number of an event", "output.x": "want the number of an event", "run": "no rule changed it",
 		} {
 			got := tapedeck(t, slices.Concat([]string{"show", "--why", of}, ref)...)
 			if !strings.Contains(got.stdout+got.stderr, want) {

@@ -5,6 +5,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,82 +15,57 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ErrNoEvidence is returned for a run whose evidence does not lie in the deck any more, or does not make it.
+// ErrNoEvidence is returned for a run whose evidence does not lie in the deck any more, or makes another run by now.
 var ErrNoEvidence = errors.New("the evidence of the run is not there")
 
-// Bounds of the evidence of a trace that is read.
-const (
-	maxItems = 20_000
-	maxBytes = 256 << 20
-)
-
-// Of reconstructs the run of a tape from its evidence in a deck. at is where the run lies.
+// Of derives the run of a tape from its evidence in a deck, within the bounds of every derivation. at is where the run
+// lies. The evidence of a joined run lies with its traces.
 func Of(ctx context.Context, d *deck.Deck, at deck.Location, t *tape.Tape) (e reconstruct.Explanation, err error) {
-	opts := reconstruct.Options{
-		Tenant: t.Run.Tenant, Redaction: t.Redaction, Choice: rule.Choice{Explain: true},
-		Explained: func(made reconstruct.Explanation) {
-			if made.Tape.Run.RunID == t.Run.RunID {
-				e = made
-			}
-		},
-	}
-	var traces []evidence.Trace
-	for _, id := range t.Sources.TraceIDs {
-		at.TraceID = id
-		if len(t.Sources.TraceIDs) > 1 && at.Area == deck.AreaJoined {
-			at.Area = deck.AreaRuns
+	deriver := generation.New(generation.Options{Explained: func(made reconstruct.Explanation) {
+		if made.Tape.Run.RunID == t.Run.RunID {
+			e = made
 		}
-		set, err := read(ctx, d, at)
+	}})
+	if at.Area == deck.AreaJoined {
+		at.Area = deck.AreaRuns
+	}
+	var traces []*generation.Evidence
+	for _, at.TraceID = range t.Sources.TraceIDs {
+		parts, err := d.Parts(ctx, at)
 		if err != nil {
 			return e, err
 		}
-		traces = append(traces, evidence.Trace{TraceID: id, Set: set})
+		if len(parts) == 0 {
+			return e, fmt.Errorf("%w: trace %s", ErrNoEvidence, at.TraceID)
+		}
+		one := &generation.Evidence{Tenant: t.Run.Tenant, TraceID: at.TraceID}
+		read := func(digest string) ([]byte, error) { return d.ReadPart(ctx, at, digest) }
+		if err := deriver.Unite(one, parts, "", nil, read); err != nil {
+			return e, err
+		}
+		traces = append(traces, one)
 	}
 	if len(traces) == 1 {
-		reconstruct.Trace(traces[0], opts)
+		_, _, err = deriver.Tapes(traces[0])
 	} else {
-		reconstruct.Join(traces, opts)
+		_, err = deriver.Join(t.Run.Tenant, traces)
 	}
-	if e.Tape == nil {
-		return e, fmt.Errorf("%w, or makes another run by now: run %s", ErrNoEvidence, deck.ShortID(t.Run.RunID))
+	if err == nil && e.Tape == nil {
+		err = fmt.Errorf("%w, or makes another run by now: run %s", ErrNoEvidence, deck.ShortID(t.Run.RunID))
 	}
-	return e, nil
-}
-
-func read(ctx context.Context, d *deck.Deck, at deck.Location) (*evidence.Set, error) {
-	parts, err := d.Parts(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	if len(parts) == 0 {
-		return nil, fmt.Errorf("%w: trace %s", ErrNoEvidence, at.TraceID)
-	}
-	union := evidence.NewUnion(evidence.Bounds{Items: maxItems, Bytes: maxBytes}, nil)
-	for _, digest := range parts {
-		body, err := d.ReadPart(ctx, at, digest)
-		if err != nil {
-			return nil, err
-		}
-		set, err := evidence.FromPart(body)
-		if err != nil {
-			return nil, fmt.Errorf("part %s of trace %s: %w", digest, at.TraceID, err)
-		}
-		union.Add(set)
-	}
-	set, _ := union.Set()
-	return set, nil
+	return e, err
 }
 
 // Lines tells every decision about a run, in the order in which they were made.
 func Lines(e reconstruct.Explanation) []string {
 	if len(e.Decisions) == 0 {
-		return []string{straight}
+		return []string{untouched}
 	}
 	lines := make([]string, len(e.Decisions))
 	for i, d := range e.Decisions {
@@ -98,7 +74,8 @@ func Lines(e reconstruct.Explanation) []string {
 	return lines
 }
 
-const straight = "no rule changed anything of it: it is what the spans say"
+// untouched says that no rule decided about the run as a whole, or about any of its events.
+const untouched = "no rule changed it"
 
 // Write explains an event, by its number, or a field of the run, such as output.text.
 func Write(w io.Writer, e reconstruct.Explanation, of string) error {
@@ -129,44 +106,52 @@ func event(w io.Writer, e reconstruct.Explanation, seq int) error {
 		}
 	}
 	if !decided {
-		b.WriteString("  no rule changed it: its values are what its spans say\n")
+		b.WriteString("  no rule changed it\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// sections are the members of a tape whose fields can be asked for, with the labels of each.
-func sections(t *tape.Tape) map[string]tape.Provenance {
-	return map[string]tape.Provenance{"input": t.Input.Provenance, "output": t.Output.Provenance, "config": t.Config.Provenance, "run": nil}
+// section is a member of the tape whose fields can be asked for.
+type section struct {
+	labels tape.Provenance
+	fields []string
 }
 
+var fieldsOf = map[string]func(*tape.Tape) section{
+	"input": func(t *tape.Tape) section {
+		return section{t.Input.Provenance, []string{"user_message", "system_prompt", "messages"}}
+	},
+	"output": func(t *tape.Tape) section { return section{t.Output.Provenance, []string{"text"}} },
+	"config": func(t *tape.Tape) section { return section{t.Config.Provenance, []string{"model"}} },
+}
+
+// field explains a field of the run: its findings, its label, and what was decided about the run as a whole.
 func field(w io.Writer, e reconstruct.Explanation, of string) error {
-	section, name, _ := strings.Cut(of, ".")
-	provenance, known := sections(e.Tape)[section]
-	if !known {
-		return fmt.Errorf("--why %.40q: want the number of an event, or a field of the run such as input.user_message, output.text, config.model or run", of)
-	}
+	name, field, _ := strings.Cut(of, ".")
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", of)
-	for _, f := range e.Tape.Fidelity.Findings {
-		if f.Field == of || f.Field != "" && strings.HasPrefix(f.Field, of+".") {
-			fmt.Fprintf(&b, "  finding %s: %s\n", f.Code, f.Detail)
+	switch read := fieldsOf[name]; {
+	case of == "run":
+	case read == nil || !slices.Contains(read(e.Tape).fields, field):
+		return fmt.Errorf("--why %.40q: want the number of an event, run, input.user_message, input.system_prompt, input.messages, output.text or config.model", of)
+	default:
+		for _, f := range e.Tape.Fidelity.Findings {
+			if f.Seq == 0 && f.Field == of {
+				fmt.Fprintf(&b, "  finding %s: %s\n", f.Code, f.Detail)
+			}
 		}
-	}
-	if label := provenance[name]; label != "" {
-		fmt.Fprintf(&b, "  label   %s: decided by the resolvers of %s (docs/reconstruction.md)\n", label, of)
-	} else if section != "run" {
-		b.WriteString("  label   none: it is what a span says\n")
+		fmt.Fprintf(&b, "  label   %s\n", cmp.Or(string(read(e.Tape).labels[field]), "none"))
 	}
 	decided := false
 	for _, d := range e.Decisions {
-		if d.Seq == 0 && (section == "run" || d.Field == rule.Refused) {
+		if d.Seq == 0 {
 			fmt.Fprintf(&b, "  %s\n", line(d, false))
 			decided = true
 		}
 	}
-	if section == "run" && !decided {
-		b.WriteString("  " + straight + "\n")
+	if !decided {
+		b.WriteString("  " + untouched + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
