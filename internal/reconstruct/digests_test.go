@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 var (
@@ -43,11 +44,15 @@ const (
 )
 
 // digestOf is that of all tapes of a set: the joined runs first, then the others.
-func digestOf(set *evidence.Set) string {
+func digestOf(set *evidence.Set) string { return digestOfTapes(reconstruct.All(set.Split(), options)) }
+
+// digestOfTapes leaves out which rules the tapes name: it is about what they hold.
+func digestOfTapes(tapes []*tape.Tape) string {
 	h := sha256.New()
-	for _, t := range reconstruct.All(set.Split(), options) {
-		t.Fidelity.Rules, t.SchemaVersion = nil, "1.0" // which rules there are is no matter of what they make
-		h.Write(t.AppendJSON(nil))
+	for _, t := range tapes {
+		one := *t
+		one.Fidelity.Rules, one.SchemaVersion = nil, "1.0" // that of the tapes whose digests were committed first
+		h.Write(one.AppendJSON(nil))
 		h.Write([]byte{'\n'})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:4])

@@ -70,7 +70,6 @@ func newStitcher(run *rule.Run, all []*fragment.Fragment) *stitcher {
 func (s *stitcher) join() (out []*fragment.Fragment) {
 	for _, r := range joinRules {
 		if s.facts&r.needs == r.needs && !s.run.Leaves(r.id) {
-			s.run.Look(r.id)
 			s.rule = r.id
 			r.apply(s)
 		}

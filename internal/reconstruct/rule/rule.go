@@ -57,8 +57,6 @@ const Refused = "refused"
 // all rules and explains nothing.
 type Choice struct {
 	Without map[ID]bool // rules that are left out
-	// Reorder returns the rules of a stage in another order; nil keeps theirs.
-	Reorder func([]ID) []ID
 	Explain bool
 }
 
@@ -66,23 +64,11 @@ type Choice struct {
 type Run struct {
 	Choice
 	changed   map[ID][]any // the items
-	looked    map[ID]bool
 	Decisions []Decision
 }
 
 // Leaves reports a rule that is left out.
 func (r *Run) Leaves(id ID) bool { return r.Without[id] }
-
-// Look remembers that the condition of a rule held.
-func (r *Run) Look(id ID) {
-	if r.looked == nil {
-		r.looked = map[ID]bool{}
-	}
-	r.looked[id] = true
-}
-
-// Looked reports a rule whose condition held.
-func (r *Run) Looked(id ID) bool { return r.looked[id] }
 
 // Mark remembers that a rule changed an item.
 func (r *Run) Mark(id ID, of any) {
@@ -106,7 +92,7 @@ func (r *Run) Changed(is func(of any) bool) (ids []string) {
 func (st Stage[S]) Apply(r *Run, s S) {
 	var before []Item
 	var was map[any][]Claim
-	for _, rule := range st.ordered(r) {
+	for _, rule := range st.Rules {
 		if r.Leaves(rule.ID) || rule.Needs != nil && !rule.Needs(s) {
 			continue
 		}
@@ -115,7 +101,6 @@ func (st Stage[S]) Apply(r *Run, s S) {
 			before = nil
 			continue
 		}
-		r.Look(rule.ID)
 		if before == nil {
 			if before = st.Items(s); r.Explain {
 				was = st.claims(before)
@@ -135,21 +120,6 @@ func (st Stage[S]) Apply(r *Run, s S) {
 		}
 		before = after
 	}
-}
-
-func (st Stage[S]) ordered(r *Run) []Rule[S] {
-	if r.Reorder == nil {
-		return st.Rules
-	}
-	ids := make([]ID, len(st.Rules))
-	for i, rule := range st.Rules {
-		ids[i] = rule.ID
-	}
-	out := make([]Rule[S], 0, len(ids))
-	for _, id := range r.Reorder(ids) {
-		out = append(out, st.Rules[slices.IndexFunc(st.Rules, func(rule Rule[S]) bool { return rule.ID == id })])
-	}
-	return out
 }
 
 func (st Stage[S]) claims(items []Item) map[any][]Claim {

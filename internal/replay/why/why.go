@@ -133,6 +133,16 @@ func field(w io.Writer, e reconstruct.Explanation, of string) error {
 	fmt.Fprintf(&b, "%s\n", of)
 	switch read := fieldsOf[name]; {
 	case of == "run":
+		decided := false
+		for _, d := range e.Decisions {
+			if d.Seq == 0 {
+				fmt.Fprintf(&b, "  %s\n", line(d, false))
+				decided = true
+			}
+		}
+		if !decided {
+			b.WriteString("  " + untouched + "\n")
+		}
 	case read == nil || !slices.Contains(read(e.Tape).fields, field):
 		return fmt.Errorf("--why %.40q: want the number of an event, run, input.user_message, input.system_prompt, input.messages, output.text or config.model", of)
 	default:
@@ -142,16 +152,6 @@ func field(w io.Writer, e reconstruct.Explanation, of string) error {
 			}
 		}
 		fmt.Fprintf(&b, "  label   %s\n", cmp.Or(string(read(e.Tape).labels[field]), "none"))
-	}
-	decided := false
-	for _, d := range e.Decisions {
-		if d.Seq == 0 {
-			fmt.Fprintf(&b, "  %s\n", line(d, false))
-			decided = true
-		}
-	}
-	if !decided {
-		b.WriteString("  " + untouched + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
