@@ -33,7 +33,8 @@ func missingTurns(of *calls) []missingTurn {
 // maxMissing bounds how many places one rule names: the first tells as much.
 const maxMissing = 16
 
-// heard is what messages say: how often each call by its id and by its content, and each text. It begins as how often each message was said; what it says is read when it is asked for.
+// heard is what messages say: how often each call by its id and by its content, and each text. It begins as
+// how often each message was said; what it says is read when it is asked for.
 type heard struct {
 	of       *calls
 	messages map[string]int // by id
@@ -83,7 +84,8 @@ const (
 	maxAlike  = 1024
 )
 
-// tells reports that a text that was read is this one, or holds a piece of it, or is most of it: frameworks resend what was said with words of their own, and without some.
+// tells reports that a text that was read is this one, or holds a piece of it, or is most of it: frameworks
+// resend what was said with words of their own, and without some.
 func (h *heard) tells(text string) bool {
 	if h.texts[text] > 0 {
 		return true

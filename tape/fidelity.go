@@ -26,7 +26,8 @@ type Fidelity struct {
 	Replayable Replayable
 	Proof      Proof
 	Findings   []Finding
-	// Rules are the ids of the rules of reconstruction that changed something of the run, sorted. Since schema 1.1.
+	// Rules are the ids of the rules of reconstruction that changed something of the run, sorted. Since
+	// schema 1.1.
 	Rules   []string
 	Unknown Unknown
 }

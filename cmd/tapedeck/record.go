@@ -183,7 +183,8 @@ func (f *recordFlags) run(ctx context.Context, argv []string, redactor *redact.R
 	return r, r.Release(&known.facts, known.kept)
 }
 
-// observe runs the command and captures its telemetry, or with --tee its model calls. dir is a folder for its settings.
+// observe runs the command and captures its telemetry, or with --tee its model calls. dir is a folder for its
+// settings.
 func (f *recordFlags) observe(ctx context.Context, r *recorded, command rerun.Command, dir string) error {
 	if f.tee {
 		t, err := capture.OpenTee(ctx, r.Environ, command.Argv)

@@ -13,9 +13,9 @@ import (
 // A sender repeats a request when its answer got lost, and would fill the bounds of a trace with copies. Spans are compared only when
 // a span id comes a second time within what is held; traces without such ids, nearly all, pay nothing.
 
-// digests are those of the spans of one trace. All attributes count, also those that have no part in an item of internal/reading/evidence. An
-// example is the time at which a log record was observed: of two copies the evidence keeps the first observed, and that one need not have
-// come first.
+// digests are those of the spans of one trace. All attributes count, also those that have no part in an item
+// of internal/reading/evidence. An example is the time at which a log record was observed: of two copies the
+// evidence keeps the first observed, and that one need not have come first.
 type digests map[spandigest.Digest]struct{}
 
 func digestsOf(td ptrace.Traces) digests {

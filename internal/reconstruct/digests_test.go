@@ -33,8 +33,9 @@ var (
 	foreignFile   = flag.String("digests.file", "", "file with the digests of that folder, written where it is missing")
 )
 
-// digestsFile holds a line for each run of the corpus: its name, the digest of its tapes as it was recorded, and
-// one under each mutation, in the order of groundtruth.Mutations. "-" stands for a mutation that changes nothing.
+// digestsFile holds a line for each run of the corpus: its name, the digest of its tapes as it was recorded,
+// and one under each mutation, in the order of groundtruth.Mutations. "-" stands for a mutation that changes
+// nothing.
 const digestsFile = "testdata/digests.txt"
 
 // wholeCorpus names the variable that has all runs mutated; else one run in mutatedEvery is.
@@ -91,9 +92,13 @@ func drawn(name string) bool {
 	return h.Sum32()%mutatedEvery == 0
 }
 
-// TestTapesOfTheCorpusStayAsTheyAre compares all tapes of the corpus, as recorded and under every mutation, with
-// those that were committed. A change of a tape is a commit of its own, with its reason and the new digests.
+// TestTapesOfTheCorpusStayAsTheyAre compares all tapes of the corpus, as recorded and under every mutation,
+// with those that were committed. A change of a tape is a commit of its own, with its reason and the new
+// digests.
 func TestTapesOfTheCorpusStayAsTheyAre(t *testing.T) {
+	if *foreignFolder != "" {
+		compareFolder(t)
+	}
 	whole := *updateDigests || os.Getenv(wholeCorpus) != ""
 	known := map[string]string{}
 	if body, err := os.ReadFile(digestsFile); err == nil {
@@ -157,11 +162,9 @@ func each(n int, f func(i int)) {
 	wait.Wait()
 }
 
-// TestTapesOfAFolderStayAsTheyAre does so for telemetry that lies elsewhere: -digests.folder and -digests.file.
-func TestTapesOfAFolderStayAsTheyAre(t *testing.T) {
-	if *foreignFolder == "" {
-		t.Skip("no -digests.folder")
-	}
+// compareFolder does so for telemetry that lies elsewhere.
+func compareFolder(t *testing.T) {
+	t.Helper()
 	groups := map[string][]string{}
 	err := filepath.WalkDir(*foreignFolder, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && (strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".jsonl")) && !strings.HasSuffix(path, ".truth.json") {

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconstruct rebuilds agent runs from evidence. It is pure: the same set of items gives the same tapes. The
-// order of the items, their batches and their repetitions change nothing.
+// Package reconstruct rebuilds agent runs from evidence. It is pure: the same set of items gives the same
+// tapes. The order of the items, their batches and their repetitions change nothing.
 //
 // Its stages follow each other, each in a package of its own that knows those before it in this list only:
 //
@@ -17,6 +17,6 @@
 //   - value: the values of the run and of its events
 //   - write: the tape
 //
-// What reads straight and what repairs is said by the tables of rules: rules.go here, and those of place, join and
-// pairing.
+// What reads straight and what repairs is said by the tables of rules: rules.go here, and those of place,
+// join and pairing.
 package reconstruct

@@ -33,15 +33,16 @@ type Decision struct {
 	Was, Now string
 }
 
-// rulesOf lists the rules that changed something of a run: those of the stages before it was one, as far as they changed
-// spans or parts of it, and its own.
+// rulesOf lists the rules that changed something of a run: those of the stages before it was one, as far as
+// they changed spans or parts of it, and its own.
 func rulesOf(run, own *rule.Run, f *fragment.Fragment, nodes []*spantree.Node) []string {
 	ids := append(run.Changed(partOf(f, nodes)), own.Changed(func(any) bool { return true })...)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// partOf returns a function that reports spans and parts of a run. What was merged when a trace was read is of all its runs.
+// partOf returns a function that reports spans and parts of a run. What was merged when a trace was read is
+// of all its runs.
 func partOf(f *fragment.Fragment, nodes []*spantree.Node) func(any) bool {
 	leaves := f.Leaves()
 	return func(of any) bool {

@@ -104,7 +104,8 @@ func fragments(run *rule.Run, t evidence.Trace) (frags, apart []*fragment.Fragme
 	return frags, apart, fragment.Descriptions(nodes, t, seen), unassigned, reason
 }
 
-// build decides the calls and values of a run and writes its tape. Rules of the stages before have been remembered by run.
+// build decides the calls and values of a run and writes its tape. Rules of the stages before have been
+// remembered by run.
 func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 	own := &rule.Run{Choice: opts.Choice}
 	b := &value.Builder{Fragment: f, Calls: settled(f, own)}

@@ -20,7 +20,8 @@ var straightRules = []string{
 	"place/parents", "place/below-parents", "pair/calls", "pair/by-id", "pair/shown-results",
 }
 
-// reachedByOthers are surer rules of pairing: in the corpus a rule behind them finds the same where one is left out.
+// reachedByOthers are surer rules of pairing: in the corpus a rule behind them finds the same where one is
+// left out.
 var reachedByOthers = []string{"pair/by-result", "pair/by-own-outcome", "pair/equal-in-order", "pair/by-arguments-alone"}
 
 // rebuiltWithout is the digest of the tapes that a set makes without a rule, and the rules that these name.
@@ -34,8 +35,9 @@ func rebuiltWithout(set *evidence.Set, id string) (digest string, named []string
 	return digestOfTapes(tapes), named
 }
 
-// TestTapesNameTheRulesThatChangedThem leaves out one rule after the other. A tape changes only without a rule that it
-// names. Of the rules that tapes name, each changes one of them alone, or is known to be backed by another.
+// TestTapesNameTheRulesThatChangedThem leaves out one rule after the other. A tape changes only without a
+// rule that it names. Of the rules that tapes name, each changes one of them alone, or is known to be backed
+// by another.
 func TestTapesNameTheRulesThatChangedThem(t *testing.T) {
 	rows, _ := rulesInSource(t)
 	var ids []string

@@ -8,7 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 )
 
-// WithRules runs f with other rules over the calls of a run. change makes each of them from the one that stands there.
+// WithRules runs f with other rules over the calls of a run. change makes each of them from the one that
+// stands there.
 func WithRules(change func(rule.Rule[*ledger.Ledger]) rule.Rule[*ledger.Ledger], f func()) {
 	for _, stage := range []*rule.Stage[*ledger.Ledger]{&settleRules, &recoverRules, &outcomeRules} {
 		before := stage.Rules

@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// MaxDepth and MaxValues bound what Parse reads: levels of arrays and objects, and values in all. A value takes 16 bytes or more
-// however short its text is, so the text's length alone bounds nothing.
+// MaxDepth and MaxValues bound what Parse reads: levels of arrays and objects, and values in all. A value
+// takes 16 bytes or more however short its text is, so the text's length alone bounds nothing.
 const (
 	MaxDepth  = 512
 	MaxValues = 1 << 20
@@ -106,7 +106,8 @@ type parser struct {
 	closed   []Member // room for members of the arrays and objects that are closed
 }
 
-// room is kept from text to text: with it an array, an object and a text with escapes are allocated when their size is known.
+// room is kept from text to text: with it an array, an object and a text with escapes are allocated when
+// their size is known.
 type room struct {
 	open []Member // members of the arrays and objects that are not closed yet
 	text []byte   // of a string with escapes

@@ -32,8 +32,8 @@ const (
 
 // Value is an immutable JSON value. The zero Value is absent.
 //
-// Tapes and what they are made from hold many values, most of them absent or texts, so a value is as small as a text: where its text or
-// its members are, and how many bytes or members, with the kind in the lowest bits.
+// Tapes and what they are made from hold many values, most of them absent or texts, so a value is as small as
+// a text: where its text or its members are, and how many bytes or members, with the kind in the lowest bits.
 type Value struct {
 	_   [0]func()      // values are compared by Equal
 	at  unsafe.Pointer // the first byte or Member
@@ -42,7 +42,8 @@ type Value struct {
 
 const kindBits = 3
 
-// scalar returns a value of a text: String: the decoded text; Number: the literal; Bool: "true" or "false"; Null: "null".
+// scalar returns a value of a text: String: the decoded text; Number: the literal; Bool: "true" or "false";
+// Null: "null".
 func scalar(kind Kind, text string) Value {
 	return Value{at: unsafe.Pointer(unsafe.StringData(text)), tag: uint(len(text))<<kindBits | uint(kind)}
 }

@@ -95,7 +95,8 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	return &early{s, alone}, written, failed
 }
 
-// mayWriteFirst reports whether a request brings all of a production trace that is new as far as its sender knows.
+// mayWriteFirst reports whether a request brings all of a production trace that is new as far as its sender
+// knows.
 func (w *Writer) mayWriteFirst(r Request) bool {
 	return r.First && r.Complete && r.Set.Len() > 0 && !w.options.Accept.refuses(deck.AreaRuns) && !r.Set.Verdict(w.options.Replay).Replay
 }

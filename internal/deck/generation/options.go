@@ -29,7 +29,8 @@ type Options struct {
 	Revision int
 	// Sign signs every tape; nil signs none. It changes no tape, so it is no part of the config digest.
 	Sign *signature.Signer
-	// Explained is told how each tape came about; nil is nobody. It changes no tape, so it is no part of the config digest.
+	// Explained is told how each tape came about; nil is nobody. It changes no tape, so it is no part of the
+	// config digest.
 	Explained func(reconstruct.Explanation)
 }
 

@@ -46,7 +46,8 @@ type lane struct {
 // limit is a length in one way of counting.
 type limit struct{ n, way int }
 
-// lengths are those of one text in the ways in which the languages of SDKs count: bytes, characters, units of UTF-16.
+// lengths are those of one text in the ways in which the languages of SDKs count: bytes, characters, units of
+// UTF-16.
 type lengths [ways]int
 
 const ways = 3
@@ -251,7 +252,8 @@ func endsWell(text string) bool {
 	return !decode.EndsInside(text) && (decode.LooksJSON(text) || !endsInSentence(text))
 }
 
-// longest holds the texts of a lane that may be its longest, however one counts. It serves one lane after the other.
+// longest holds the texts of a lane that may be its longest, however one counts. It serves one lane after the
+// other.
 type longest struct {
 	texts   []string
 	lengths []lengths

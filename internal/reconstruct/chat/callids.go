@@ -47,8 +47,9 @@ func AsksOne(parts []genai.Part, ids map[string]bool) bool {
 	return slices.ContainsFunc(parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall && ids[p.ID] })
 }
 
-// OtherKind reports two ids of different kinds, by what stands before their first underscore. The Responses API gives
-// a call one as an item of the answer, and one that its result names; some packages record the first.
+// OtherKind reports two ids of different kinds, by what stands before their first underscore. The Responses
+// API gives a call one as an item of the answer, and one that its result names; some packages record the
+// first.
 func OtherKind(a, b string) bool {
 	kindA, _, okA := strings.Cut(a, "_")
 	kindB, _, okB := strings.Cut(b, "_")

@@ -33,8 +33,8 @@ func AsksAs(m *Message, answer []genai.Message) bool {
 	return slices.ContainsFunc(answer, func(said genai.Message) bool { return AsksOne(m.Parts, DrawnIDs(said.Parts)) })
 }
 
-// AnswersCalls reports that the first of these messages are the results of the calls with the ids, each told once. Some
-// packages leave out the message that asked for them.
+// AnswersCalls reports that the first of these messages are the results of the calls with the ids, each told
+// once. Some packages leave out the message that asked for them.
 func AnswersCalls(ids []string, said []*Message) bool {
 	var told []string
 	for _, m := range said {
@@ -57,8 +57,8 @@ func AnswersCalls(ids []string, said []*Message) bool {
 	return len(ids) > 0
 }
 
-// RepeatsCalls reports that the first of these messages, which may hold one call each, ask for the calls of the answer: with
-// the same ids or, where one side has none, with the same names and arguments.
+// RepeatsCalls reports that the first of these messages, which may hold one call each, ask for the calls of
+// the answer: with the same ids or, where one side has none, with the same names and arguments.
 func RepeatsCalls(answer *Message, said []*Message) bool {
 	var calls []*genai.Part
 	for _, m := range said {

@@ -13,9 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// A loop written by hand has one function that runs whatever the model asks for: execute_tool(name, arguments),
-// handle_tool_call(tool_call). Its span has a name that the model was not offered, and holds the whole call: the name,
-// the arguments, often the id. This file reads calls in what a function was handed.
+// A loop written by hand has one function that runs whatever the model asks for: execute_tool(name,
+// arguments), handle_tool_call(tool_call). Its span has a name that the model was not offered, and holds the
+// whole call: the name, the arguments, often the id. This file reads calls in what a function was handed.
 
 // ToolUse is the type of a call as Anthropic's API writes it.
 const ToolUse = "tool_use"
@@ -23,8 +23,8 @@ const ToolUse = "tool_use"
 // toolName is what providers take as the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,63}$`)
 
-// OnlyCall reads a value that is a call and nothing else. It is a call in the form of an API, or a name and the object
-// of its arguments, by position or as members, with an id beside them or none.
+// OnlyCall reads a value that is a call and nothing else. It is a call in the form of an API, or a name and
+// the object of its arguments, by position or as members, with an id beside them or none.
 func OnlyCall(v exactjson.Value) (part genai.Part, ok bool) {
 	if args := v.Get("args"); args.Kind() == exactjson.Array && v.Len() == 2 && v.Get("kwargs").IsEmpty() {
 		v = args // as decorators of Python write it
@@ -44,7 +44,8 @@ func OnlyCall(v exactjson.Value) (part genai.Part, ok bool) {
 	return part, part.Name != "" && part.Args.Kind() == exactjson.Object
 }
 
-// callInMembers reads the name, the arguments and the id of a call from members; whole says that there are no others.
+// callInMembers reads the name, the arguments and the id of a call from members; whole says that there are no
+// others.
 func callInMembers(v exactjson.Value) (part genai.Part, whole bool) {
 	for i, m := range v.Members() {
 		value := m.Value
@@ -65,8 +66,8 @@ func callInMembers(v exactjson.Value) (part genai.Part, whole bool) {
 	return part, true
 }
 
-// HandsOver reports a value that holds a whole call, and no id of another one. Its name and its arguments stand side
-// by side, under whatever names or by position, in JSON or as Python writes it.
+// HandsOver reports a value that holds a whole call, and no id of another one. Its name and its arguments
+// stand side by side, under whatever names or by position, in JSON or as Python writes it.
 func HandsOver(v exactjson.Value, name, id string, args exactjson.Value) bool {
 	found, ok := handedOver(v, name, args, MaxEnvelopes)
 	return ok && (found == "" || id == "" || found == id)
@@ -118,7 +119,8 @@ func namesID(name string) bool {
 	return name == "id" || strings.HasSuffix(name, "callid") || strings.HasSuffix(name, "useid")
 }
 
-// sameArguments compares what may be the arguments of a call with those asked for. No arguments may be no object.
+// sameArguments compares what may be the arguments of a call with those asked for. No arguments may be no
+// object.
 func sameArguments(v, args exactjson.Value) bool {
 	if args.Len() == 0 && args.Kind() == exactjson.Object && v.IsEmpty() && v.Kind() != exactjson.Null {
 		return true

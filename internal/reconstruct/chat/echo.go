@@ -13,9 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Echo is the call by which a model answered, where a conversation ends with what a framework makes of it: a result
-// that is what the tool was handed and, in the role of the model, a text that calls it the structured response. No
-// model said that.
+// Echo is the call by which a model answered, where a conversation ends with what a framework makes of it: a
+// result that is what the tool was handed and, in the role of the model, a text that calls it the structured
+// response. No model said that.
 func Echo(state []genai.Message) *genai.Part {
 	if len(state) < 3 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// AgentHandedTo names the agent that a call of this name hands over to, "" where it hands over to none. The span of a
-// hand-off may have the name of the agent alone.
+// AgentHandedTo names the agent that a call of this name hands over to, "" where it hands over to none. The
+// span of a hand-off may have the name of the agent alone.
 func AgentHandedTo(name string, args exactjson.Value, handoff bool) string {
 	if name == "transfer_to_agent" || name == "handoff_to_agent" {
 		return NormalName(args.First("agent_name", "agentName", "agent").Str())

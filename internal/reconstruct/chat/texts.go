@@ -31,8 +31,9 @@ func AnswerKeys(m genai.Message) (keys []string) {
 	return keys
 }
 
-// ToldText is the text that a result tells the model. Providers that take objects alone are told one member with it. A
-// program may write every result as JSON. Of JSON that holds no one text it is the JSON as it was written.
+// ToldText is the text that a result tells the model. Providers that take objects alone are told one member
+// with it. A program may write every result as JSON. Of JSON that holds no one text it is the JSON as it was
+// written.
 func ToldText(v exactjson.Value) string {
 	v = decode.UnwrapResult(genai.Content{Value: v}).Content.Value
 	written := v.Str()
@@ -48,7 +49,8 @@ func ToldText(v exactjson.Value) string {
 	return v.Str()
 }
 
-// FailureText is what a failure says without the name of its type before it: the model is told the same under another name.
+// FailureText is what a failure says without the name of its type before it: the model is told the same under
+// another name.
 func FailureText(e *tape.Error) string {
 	if e == nil {
 		return ""

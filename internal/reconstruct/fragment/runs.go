@@ -82,7 +82,8 @@ func (f *Fragment) Relays() bool {
 	return slices.ContainsFunc(f.Tops(), func(h *spantree.Node) bool { return RelaysIn(h, nil) })
 }
 
-// RelaysIn visits the spans of messages and reports whether there is one. Without a visitor it stops at the first.
+// RelaysIn visits the spans of messages and reports whether there is one. Without a visitor it stops at the
+// first.
 func RelaysIn(h *spantree.Node, visit func(*spantree.Node)) (found bool) {
 	spantree.Walk(h, func(n *spantree.Node) bool {
 		if n.Obs.Relay && n.Spans > 0 {

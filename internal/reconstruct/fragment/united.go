@@ -32,7 +32,8 @@ func (f *Fragment) Leaves() []*Fragment {
 	return out
 }
 
-// Ending is the run span that ended last. Of a run that waited and was resumed it is the one that knows how it ended.
+// Ending is the run span that ended last. Of a run that waited and was resumed it is the one that knows how
+// it ended.
 func (f *Fragment) Ending() *spantree.Node {
 	last, end := f.Root, uint64(0)
 	for _, part := range f.Leaves() {

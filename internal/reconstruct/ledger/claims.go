@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// stateOfCall is everything of a call that a rule can change, as far as it can be compared: reports, messages and parts are
-// replaced and not written.
+// stateOfCall is everything of a call that a rule can change, as far as it can be compared: reports, messages
+// and parts are replaced and not written.
 type stateOfCall struct {
 	obs                                *genai.Observation
 	response                           *chat.Message

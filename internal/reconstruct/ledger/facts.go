@@ -100,8 +100,8 @@ func AsksTwice(c *Ledger) bool {
 	})
 }
 
-// ShowsUnknownCalls holds for a run with a request that shows calls which no answer on record asks for, by ids that no
-// other calls have.
+// ShowsUnknownCalls holds for a run with a request that shows calls which no answer on record asks for, by
+// ids that no other calls have.
 func ShowsUnknownCalls(c *Ledger) bool {
 	known := c.IdsAsked()
 	return c.anySent(func(sent, _ *chat.Message) bool {
@@ -114,8 +114,8 @@ func ShowsGlued(c *Ledger) bool {
 	return HasTools(c) && c.anySent(func(sent, next *chat.Message) bool { return next != nil && MayBeGlued(sent, next) })
 }
 
-// anySent asks for each message of a request and the one behind it, nil at the end. Two that stood at this place of the
-// request before are passed over.
+// anySent asks for each message of a request and the one behind it, nil at the end. Two that stood at this
+// place of the request before are passed over.
 func (c *Ledger) anySent(is func(sent, next *chat.Message) bool) bool {
 	var before []*chat.Message
 	return slices.ContainsFunc(c.Models, func(m *Call) bool {

@@ -8,7 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
-// Post is a message that one part of the program sent another, the span that holds it and the nested agent around that.
+// Post is a message that one part of the program sent another, the span that holds it and the nested agent
+// around that.
 type Post struct {
 	N     *spantree.Node
 	Agent *Call

@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// RecoverHeld makes the model calls over which the last one was written, from the request of that: each message in it
-// that asks for tools is what one of them was answered.
+// RecoverHeld makes the model calls over which the last one was written, from the request of that: each
+// message in it that asks for tools is what one of them was answered.
 //
 // Needs: a tool below the agent that ran as the message asks.
 // Refuses: what the agent was handed of earlier runs, which asks for tools that did not run.

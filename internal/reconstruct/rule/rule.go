@@ -3,8 +3,8 @@
 
 // Package rule runs the repairs of reconstruction and tells which of them changed something.
 //
-// A rule belongs to one stage. It declares a condition without which it changes nothing. The rules of a stage are
-// applied in the order in which they stand.
+// A rule belongs to one stage. It declares a condition without which it changes nothing. The rules of a stage
+// are applied in the order in which they stand.
 package rule
 
 import (
@@ -18,7 +18,8 @@ type ID string
 // Rule is one repair of a stage with the state S.
 type Rule[S any] struct {
 	ID ID
-	// Needs is a cheap necessary condition: where it is false, Apply changes nothing. nil says that none is known.
+	// Needs is a cheap necessary condition: where it is false, Apply changes nothing. nil says that none is
+	// known.
 	Needs func(S) bool
 	Apply func(S)
 	// Straight marks a step of the straight way, which reads and repairs nothing.
@@ -50,11 +51,12 @@ type Decision struct {
 	Field, Was, Now string
 }
 
-// Refused is the field of a decision against a candidate: Was names the candidates, Now says why none was taken.
+// Refused is the field of a decision against a candidate: Was names the candidates, Now says why none was
+// taken.
 const Refused = "refused"
 
-// Choice says which rules a reconstruction applies, for tests, and whether it explains itself. The zero value applies
-// all rules and explains nothing.
+// Choice says which rules a reconstruction applies, for tests, and whether it explains itself. The zero value
+// applies all rules and explains nothing.
 type Choice struct {
 	Without map[ID]bool // rules that are left out
 	Explain bool

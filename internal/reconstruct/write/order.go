@@ -127,7 +127,8 @@ func rank(c *ledger.Ledger, all []*ledger.Call) {
 	for _, k := range all {
 		k.Rank = k.Start
 		if k.By != nil && len(k.Nodes) == 0 {
-			// Of the end of the answer that asked for it no more is known than of starts, some of which are rounded down.
+			// Of the end of the answer that asked for it no more is known than of starts, some of which are
+			// rounded down.
 			k.Rank = max(k.By.Model.Start, k.Start-min(k.Start, spantree.Rounding))
 		}
 	}

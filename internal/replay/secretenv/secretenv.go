@@ -71,7 +71,8 @@ func Hidden() error {
 	return hidden
 }
 
-// Exposed says for a person that commands can read the environment of this process; "" where Hide did not fail.
+// Exposed says for a person that commands can read the environment of this process; "" where Hide did not
+// fail.
 func Exposed() string {
 	if err := Hidden(); err != nil {
 		return "a command can read the environment of this program: " + err.Error()

@@ -21,11 +21,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ErrNoEvidence is returned for a run whose evidence does not lie in the deck any more, or makes another run by now.
+// ErrNoEvidence is returned for a run whose evidence does not lie in the deck any more, or makes another run
+// by now.
 var ErrNoEvidence = errors.New("the evidence of the run is not there")
 
-// Of derives the run of a tape from its evidence in a deck, within the bounds of every derivation. at is where the run
-// lies. The evidence of a joined run lies with its traces.
+// Of derives the run of a tape from its evidence in a deck, within the bounds of every derivation. at is
+// where the run lies. The evidence of a joined run lies with its traces.
 func Of(ctx context.Context, d *deck.Deck, at deck.Location, t *tape.Tape) (e reconstruct.Explanation, err error) {
 	deriver := generation.New(generation.Options{Explained: func(made reconstruct.Explanation) {
 		if made.Tape.Run.RunID == t.Run.RunID {

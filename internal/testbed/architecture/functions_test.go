@@ -76,8 +76,8 @@ func functionsOf(file *ast.File) (list []ast.Node) {
 	return list
 }
 
-// complexity returns the cyclomatic complexity of a function, as gocyclo counts it: one, and one more for each
-// if, loop, case, &&, and ||. The branches of function literals in it count too.
+// complexity returns the cyclomatic complexity of a function, as gocyclo counts it: one, and one more for
+// each if, loop, case, &&, and ||. The branches of function literals in it count too.
 func complexity(function ast.Node) int {
 	n := 1
 	ast.Inspect(function, func(node ast.Node) bool {

@@ -31,8 +31,8 @@ type Candidate struct {
 	Digest string
 }
 
-// New returns the candidate of a change. The model and the system prompt of the change also count for the model that
-// the options name.
+// New returns the candidate of a change. The model and the system prompt of the change also count for the
+// model that the options name.
 func New(o agentreplay.Options, change experiment.Change) (*Candidate, error) {
 	if o.Candidate != nil {
 		model := *o.Candidate

@@ -62,7 +62,8 @@ func resultOf(t *tape.Tape, of *agentreplay.Outcome) (out experiment.Replayed) {
 	return out
 }
 
-// answerOf is the answer as it came; nil for none. What a program prints ends in a line break, which is no part of it.
+// answerOf is the answer as it came; nil for none. What a program prints ends in a line break, which is no
+// part of it.
 func answerOf(of *agentreplay.Outcome) *string {
 	switch {
 	case of.Said != nil:
@@ -78,8 +79,8 @@ func ranLive(call *rerun.ToolCall) bool {
 	return call.Layer == rerun.LayerLive || call.Layer == rerun.LayerUnknown
 }
 
-// failureOf says why a run was not replayed; nil where it was. A call that the tape could not answer goes before what
-// the command made of it.
+// failureOf says why a run was not replayed; nil where it was. A call that the tape could not answer goes
+// before what the command made of it.
 func (c *Candidate) failureOf(of *agentreplay.Outcome, out *experiment.Replayed) *execlane.Failure {
 	fail := func(code, format string, args ...any) *execlane.Failure {
 		return &execlane.Failure{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{}}

@@ -126,7 +126,8 @@ func HasCallParts(parts []Part) bool {
 	return anyPart(parts, func(p *Part) bool { return p.Type == tape.PartToolCall })
 }
 
-// anyPart reports that something holds for one of the parts. Parts are large: they are looked at where they stand.
+// anyPart reports that something holds for one of the parts. Parts are large: they are looked at where they
+// stand.
 func anyPart(parts []Part, holds func(*Part) bool) bool {
 	for i := range parts {
 		if holds(&parts[i]) {

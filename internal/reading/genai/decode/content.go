@@ -157,7 +157,8 @@ func LabelOf(text string) tape.Label {
 	return ""
 }
 
-// mayEndInMarker tells most ends of texts from those that a producer leaves where it cut a value, without a search for each.
+// mayEndInMarker tells most ends of texts from those that a producer leaves where it cut a value, without a
+// search for each.
 func mayEndInMarker(tail string) bool {
 	switch tail[len(tail)-1] {
 	case ']', '>', ')':

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialects, and the tests that tell shapes apart, parse the same attribute one soon after the other. Half of what is
-// parsed was parsed a few texts before.
+// Dialects, and the tests that tell shapes apart, parse the same attribute one soon after the other. Half of
+// what is parsed was parsed a few texts before.
 
 // parsed is a text with its value. It keeps the text, so that no other one can take its place in memory.
 type parsed struct {

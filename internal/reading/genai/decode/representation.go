@@ -27,7 +27,8 @@ func IsMessageRepresentation(text string) bool {
 	return beginsConstruction(begin) && messageRepr.MatchString(text)
 }
 
-// beginsConstruction reports a text that begins with names, divided by dots, and a bracket: what most texts do not begin with.
+// beginsConstruction reports a text that begins with names, divided by dots, and a bracket: what most texts
+// do not begin with.
 func beginsConstruction(text string) bool {
 	for {
 		end := wordEnd(text)
@@ -43,7 +44,8 @@ func beginsConstruction(text string) bool {
 	}
 }
 
-// classOf is the name of the class that is constructed where a text begins, with the bracket behind it; "" for none.
+// classOf is the name of the class that is constructed where a text begins, with the bracket behind it; ""
+// for none.
 func classOf(text string) string {
 	for at := 0; ; {
 		end := at + wordEnd(text[at:])
