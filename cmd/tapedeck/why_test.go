@@ -29,3 +29,18 @@ func TestShowSaysWhyAValueIsWhatItIs(t *testing.T) {
 		}
 	}
 }
+
+func TestRunsAreFoundByTheRulesThatTouchedThem(t *testing.T) {
+	const file = "../../testdata/corpus/agents/langchain-traceloop/research_chain.otlp.json"
+	for _, layout := range []string{"files", "reels"} {
+		deck := t.TempDir()
+		if made := tapedeck(t, "derive", "--redact", "off", "--layout", layout, "--to", deck, file); made.code != 0 {
+			t.Fatal(made.stderr)
+		}
+		for where, want := range map[string]int{"rules = 'recover/transcripts'": 1, "rules = 'pair/by-name'": 0, "rules IS NULL": 0} {
+			if got := strings.Count(tapedeck(t, "ls", deck, "--where", where).stdout, "\n"); got != want {
+				t.Errorf("%s: %d runs where %s, want %d", layout, got, where, want)
+			}
+		}
+	}
+}

@@ -81,7 +81,7 @@ func (t *talk) take(p *ledger.Post) (heard []genai.Message, answer *genai.Messag
 	return heard, &m
 }
 
-// ModelCall is the call that a message answers, at the time when the message was made.
+// modelCall is the call that a message answers, at the time when the message was made.
 func modelCall(p *ledger.Post, heard []genai.Message, answer genai.Message, made map[spantree.SpanKey]uint64) *ledger.Call {
 	when, label := p.N.Start, tape.Recovered
 	for key := range spantree.Linked(p.N) {

@@ -91,7 +91,7 @@ func saidByAnother(m *ledger.Call, said *chat.Message, asking map[string]*ledger
 	return slices.ContainsFunc(chat.CallsOf(said.Parts), func(p *genai.Part) bool { return asking[p.ID] != nil && asking[p.ID] != m })
 }
 
-// AnswersCalls reports that the request that continues model call i shows a result of each call in a message,
+// answersCalls reports that the request that continues model call i shows a result of each call in a message,
 // by its id: some packages record the text of an answer without its calls, and resend the calls without the
 // text.
 func answersCalls(c *ledger.Ledger, i int, said *chat.Message) bool {

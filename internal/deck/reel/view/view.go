@@ -131,7 +131,7 @@ func (v *View) changed(key string) {
 	clear(v.beside)
 }
 
-// Abandoned, ReadAbandoned and RemoveAbandoned are those of deck.Leaver.
+// Abandoned is that of deck.Leaver, as ReadAbandoned and RemoveAbandoned are.
 func (v *View) Abandoned(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
 	return deck.Abandoned(ctx, v.Store, prefix)
 }
