@@ -8,9 +8,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Pydantic AI keeps a conversation in types of its own: {kind: "request", instructions, parts: [{part_kind, content, …}]} and {kind: "response", parts}. One
-// request holds all that stands between two answers: instructions, what the user said, and a result per call. MLflow and whoever dumps an
-// agent's state record them as they are.
+// Pydantic AI keeps a conversation in types of its own: {kind: "request", instructions, parts: [{part_kind, content, …}]} and
+// {kind: "response", parts}. One request holds everything between two answers: instructions, the user's words, a result per call.
+// MLflow records these types as they are, and so does a program that dumps the state of an agent.
 
 // kindMessages reads such a message as one message per role. ok is false for any other object.
 func kindMessages(v exactjson.Value) (messages []Message, ok bool) {
@@ -22,59 +22,63 @@ func kindMessages(v exactjson.Value) (messages []Message, ok bool) {
 	if kind != "request" && kind != "response" {
 		return nil, false
 	}
-	add := func(role tape.Role, p Part) {
-		if last := len(messages) - 1; last >= 0 && messages[last].Role == role && role != tape.RoleTool {
-			messages[last].Parts = append(messages[last].Parts, p)
-			return
-		}
-		messages = append(messages, Message{Role: role, Parts: []Part{p}})
-	}
 	if text := v.Get("instructions").Str(); text != "" && kind == "request" {
-		add(tape.RoleSystem, TextPart(text))
+		messages = append(messages, Message{Role: tape.RoleSystem, Parts: []Part{TextPart(text)}})
 	}
 	for _, m := range parts.Members() {
-		part := m.Value
-		content := part.Get("content")
-		id, name := TextOfID(part.Get("tool_call_id")), part.Get("tool_name").Str()
-		switch part.Get("part_kind").Str() {
-		case "system-prompt":
-			add(tape.RoleSystem, TextPart(content.Str()))
-		case "user-prompt":
-			for _, p := range Parts(content) {
-				add(tape.RoleUser, p)
-			}
-		case "text":
-			if content.Str() != "" {
-				add(tape.RoleAssistant, TextPart(content.Str()))
-			}
-		case "thinking":
-			if content.Str() != "" {
-				add(tape.RoleAssistant, Part{Part: tape.Part{Type: tape.PartReasoning, Text: content.Str()}})
-			}
-		case "tool-call":
-			add(tape.RoleAssistant, CallPart(id, name, part.Get("args")))
-		case "tool-return":
-			add(tape.RoleTool, ResultPart(id, name, content, part.Get("outcome").Str() == "failed"))
-		case "retry-prompt": // without the name of a tool it tells the model what was wrong with its answer
-			if name == "" {
-				add(tape.RoleUser, DataPart(content))
+		role, read, known := kindPart(m.Value, kind)
+		if !known {
+			return nil, false
+		}
+		for _, p := range read {
+			if last := len(messages) - 1; last >= 0 && messages[last].Role == role && role != tape.RoleTool {
+				messages[last].Parts = append(messages[last].Parts, p)
 				continue
 			}
-			add(tape.RoleTool, ResultPart(id, name, content, true))
-		case "":
-			return nil, false
-		default:
-			role := tape.RoleAssistant
-			if kind == "request" {
-				role = tape.RoleUser
-			}
-			add(role, DataPart(part))
+			messages = append(messages, Message{Role: role, Parts: []Part{p}})
 		}
 	}
 	if kind == "response" && len(messages) == 1 {
 		messages[0].FinishReason = v.Get("finish_reason").Str()
 	}
 	return messages, len(messages) > 0
+}
+
+// kindPart reads one part of a message of the kind, which may hold nothing. known is false for an object that names no kind of part.
+func kindPart(v exactjson.Value, kind string) (role tape.Role, parts []Part, known bool) {
+	content := v.Get("content")
+	id, name := TextOfID(v.Get("tool_call_id")), v.Get("tool_name").Str()
+	switch v.Get("part_kind").Str() {
+	case "system-prompt":
+		return tape.RoleSystem, []Part{TextPart(content.Str())}, true
+	case "user-prompt":
+		return tape.RoleUser, Parts(content), true
+	case "text":
+		if content.Str() != "" {
+			parts = []Part{TextPart(content.Str())}
+		}
+		return tape.RoleAssistant, parts, true
+	case "thinking":
+		if content.Str() != "" {
+			parts = []Part{{Part: tape.Part{Type: tape.PartReasoning, Text: content.Str()}}}
+		}
+		return tape.RoleAssistant, parts, true
+	case "tool-call":
+		return tape.RoleAssistant, []Part{CallPart(id, name, v.Get("args"))}, true
+	case "tool-return":
+		return tape.RoleTool, []Part{ResultPart(id, name, content, v.Get("outcome").Str() == "failed")}, true
+	case "retry-prompt":
+		if name == "" { // it tells the model what was wrong with its answer
+			return tape.RoleUser, []Part{DataPart(content)}, true
+		}
+		return tape.RoleTool, []Part{ResultPart(id, name, content, true)}, true
+	case "":
+		return "", nil, false
+	}
+	if kind == "request" {
+		return tape.RoleUser, []Part{DataPart(v)}, true
+	}
+	return tape.RoleAssistant, []Part{DataPart(v)}, true
 }
 
 // sameInstructions reports messages that begin with instructions that stand in the list already: every request of Pydantic AI repeats them.
