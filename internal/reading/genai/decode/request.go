@@ -152,65 +152,6 @@ func HandsCalls(v exactjson.Value) bool {
 	return len(messages) > 0 && messages[len(messages)-1].Role == tape.RoleAssistant && HasCalls(messages[len(messages)-1])
 }
 
-// InputMessages reads the input of an agent: a text, messages, a request, or the arguments of the function that runs the agent.
-func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
-	inner, ok := Structure(v)
-	if !ok {
-		text, ok := WholeText(v)
-		if !ok || strings.TrimSpace(text) == "" || isBrokenStructure(text) {
-			return nil, nil
-		}
-		messages, _ := Messages(exactjson.StringValue(text), tape.RoleUser)
-		return messages, nil
-	}
-	if depth < maxInput && inner.Kind() == exactjson.Object {
-		args, kwargs := inner.Get("args"), inner.Get("kwargs")
-		switch {
-		case args.Kind() == exactjson.Array && args.Len() == 1 && kwargs.Len() == 0:
-			messages, system := InputMessages(args.At(0), depth+1)
-			if text := args.At(0).Str(); len(messages) == 0 && strings.HasPrefix(strings.TrimSpace(text), "{") { // a user may say what is JSON
-				if said, ok := ParseStructure(text); ok && said.First("messages", "input", "inputs", "kwargs", "args").IsAbsent() {
-					messages = []Message{{Role: tape.RoleUser, Parts: []Part{TextPart(text)}}}
-				}
-			}
-			return messages, system
-		case args.Kind() == exactjson.Array && args.Len() == 0 && kwargs.Kind() == exactjson.Object:
-			return InputMessages(kwargs, depth+1)
-		}
-		if event, ok := Structure(inner.Get("start_event")); ok && event.Kind() == exactjson.Object {
-			return InputMessages(event, depth+1) // what begins a workflow of LlamaIndex
-		}
-		if asked := inner.Get("user_msg"); asked.Kind() == exactjson.String && asked.Str() != "" { // and what its agents are asked
-			history, _ := Messages(inner.Get("chat_history"), tape.RoleUser)
-			return append(history, Message{Role: tape.RoleUser, Parts: []Part{TextPart(asked.Str())}}), nil
-		}
-		for _, name := range []string{"inputs", "input"} {
-			if wrapped := inner.Get(name); wrapped.Kind() == exactjson.Object {
-				return InputMessages(wrapped, depth+1)
-			}
-		}
-	}
-	if inner.Kind() == exactjson.Array && !IsMessageList(inner) {
-		return nil, nil
-	}
-	messages, system := RequestMessages(inner, tape.RoleUser)
-	if task := inner.Get("task"); len(messages) == 0 && task.Kind() == exactjson.String && inner.First("role", "type", "id").IsAbsent() {
-		messages, _ = Messages(task, tape.RoleUser) // what smolagents and AutoGen call what an agent is run with
-	}
-	return messages, system
-}
-
-// isBrokenStructure tells a structure that was cut or written as a Python repr from a text that happens to begin with a bracket.
-func isBrokenStructure(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, begin := range []string{`{"`, `{'`, `[{`, `["`, `['`, `[[`, "{}", "[]"} {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
-}
-
 // IsMessageList reports whether a list holds messages or parts.
 func IsMessageList(v exactjson.Value) bool {
 	first := v.At(0)
@@ -264,9 +205,3 @@ func TextMessages(text string, role tape.Role) ([]Message, tape.Label) {
 	messages, _ := Messages(exactjson.StringValue(text), role)
 	return messages, ""
 }
-
-// Many producers write one attribute for all that went into a span and one for all that came out. Each holds a text, a provider's
-// request or response, or the arguments or return value of a function. These functions read such pairs.
-
-// maxInput bounds wrappings of an input or output.
-const maxInput = 4
