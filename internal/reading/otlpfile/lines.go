@@ -110,7 +110,6 @@ func (in *input) readByte() (byte, error) {
 // value appends the bytes of one object or array to buf. It only balances brackets and quotes: the grammar is checked on the whole.
 // After an error the stream stands at the start of a line.
 func (in *input) value(buf []byte) ([]byte, error) {
-	depth, quoted, escaped := 0, false, false
 	first, err := in.readByte()
 	if err != nil {
 		return buf, &Error{Err: &streamError{readError(err)}}
@@ -122,8 +121,8 @@ func (in *input) value(buf []byte) ([]byte, error) {
 		return buf, &Error{Err: fmt.Errorf("%w: the line does not start a JSON object", ErrNotTelemetry)}
 	}
 	buf = append(buf, first)
-	depth = 1
-	for depth > 0 {
+	open := brackets{depth: 1}
+	for open.depth > 0 {
 		chunk, err := in.peek()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
@@ -131,37 +130,7 @@ func (in *input) value(buf []byte) ([]byte, error) {
 			}
 			return buf, &Error{Err: &streamError{readError(err)}}
 		}
-		used := 0
-		broken := error(nil)
-	scan:
-		for used < len(chunk) {
-			c := chunk[used]
-			used++
-			switch {
-			case quoted:
-				switch {
-				case c == '\n':
-					broken = fmt.Errorf("%w: the line ends within a string", ErrTruncated)
-					break scan
-				case escaped:
-					escaped = false
-				case c == '\\':
-					escaped = true
-				case c == '"':
-					quoted = false
-				}
-			case c == '"':
-				quoted = true
-			case c == '{' || c == '[':
-				depth++
-			case c == '}' || c == ']':
-				if depth--; depth == 0 {
-					break scan
-				}
-			case c == '\n':
-				break scan // the next line may start another document
-			}
-		}
+		used := open.scan(chunk)
 		atLineEnd := chunk[used-1] == '\n'
 		buf = append(buf, chunk[:used]...)
 		_, _ = in.r.Discard(used)
@@ -170,8 +139,8 @@ func (in *input) value(buf []byte) ([]byte, error) {
 			in.line++
 		}
 		switch {
-		case broken != nil:
-			return buf, &Error{Err: broken}
+		case open.quoted && atLineEnd:
+			return buf, &Error{Err: fmt.Errorf("%w: the line ends within a string", ErrTruncated)}
 		case int64(len(buf)) > in.opts.MaxDocument:
 			if !atLineEnd {
 				if err := in.skipLine(); err != nil {
@@ -179,11 +148,51 @@ func (in *input) value(buf []byte) ([]byte, error) {
 				}
 			}
 			return buf, &Error{Err: fmt.Errorf("%w: a document of more than %d bytes", ErrTooLarge, in.opts.MaxDocument)}
-		case atLineEnd && depth > 0 && in.atDocumentStart():
+		case atLineEnd && open.depth > 0 && in.atDocumentStart():
 			return buf, &Error{Err: fmt.Errorf("%w: the document is not closed where the next one starts", ErrTruncated)}
 		}
 	}
 	return buf, nil
+}
+
+// brackets is what is open at a byte of a document.
+type brackets struct {
+	depth           int // of objects and arrays
+	quoted, escaped bool
+}
+
+// scan goes to the end of the document or of the line, whichever comes first, and returns how many bytes it read.
+func (b *brackets) scan(chunk []byte) int {
+	depth, quoted, escaped := b.depth, b.quoted, b.escaped
+	used := 0
+scan:
+	for used < len(chunk) {
+		c := chunk[used]
+		used++
+		switch {
+		case c == '\n':
+			break scan
+		case quoted:
+			switch {
+			case escaped:
+				escaped = false
+			case c == '\\':
+				escaped = true
+			case c == '"':
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				break scan
+			}
+		}
+	}
+	b.depth, b.quoted, b.escaped = depth, quoted, escaped
+	return used
 }
 
 // peek returns what the reader holds, at least one byte.

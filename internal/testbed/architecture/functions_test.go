@@ -15,8 +15,9 @@ import (
 
 // boundedWings are the folders whose functions have to stay within the bounds.
 var boundedWings = []string{
-	"internal/redact",
+	"internal/reading",
 	"internal/reconstruct",
+	"internal/redact",
 }
 
 const (
