@@ -40,7 +40,7 @@ func holdsToolContent(key string) bool {
 // stripped returns the evidence without what tool spans hold of arguments and results: attributes, span events, log records.
 func stripped(t *testing.T, set *evidence.Set) *evidence.Set {
 	t.Helper()
-	read := func(item evidence.Item, span ptrace.Span) *genai.Observation {
+	read := func(item evidence.Item, span ptrace.Span) *genai.Report {
 		return genai.Read(&genai.Source{
 			Resource: item.Resource.Resource().Attributes(), ScopeName: item.Scope.Scope().Name(), ScopeVersion: item.Scope.Scope().Version(), Span: span,
 		})

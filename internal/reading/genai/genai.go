@@ -10,20 +10,19 @@ import (
 
 // The types of package dialect and package decode, for those who read telemetry through the table.
 type (
-	Dialect     = dialect.Dialect
-	Source      = dialect.Source
-	Report      = dialect.Report
-	Observation = dialect.Report
-	ToolCall    = dialect.ToolCall
-	Draft       = dialect.Draft
-	Class       = dialect.Class
-	Note        = dialect.Note
-	Inbound     = dialect.Inbound
-	Header      = dialect.Header
-	Content     = decode.Content
-	Message     = decode.Message
-	Part        = decode.Part
-	Posted      = decode.Posted
+	Dialect  = dialect.Dialect
+	Source   = dialect.Source
+	Report   = dialect.Report
+	ToolCall = dialect.ToolCall
+	Draft    = dialect.Draft
+	Class    = dialect.Class
+	Note     = dialect.Note
+	Inbound  = dialect.Inbound
+	Header   = dialect.Header
+	Content  = decode.Content
+	Message  = decode.Message
+	Part     = decode.Part
+	Posted   = decode.Posted
 )
 
 // The classes of package dialect.

@@ -94,7 +94,7 @@ func tokensOf(t *turn) (k tokens, known bool) {
 }
 
 // modelsAgree reports that the same model answered or, where one of two spans does not name it, was asked.
-func modelsAgree(a, b *genai.Observation) bool {
+func modelsAgree(a, b *genai.Report) bool {
 	if a.ResponseModel != "" && b.ResponseModel != "" {
 		return a.ResponseModel == b.ResponseModel
 	}

@@ -105,7 +105,7 @@ func (p *part) question() string {
 }
 
 // says returns the first value that the part's own span, what stands above it, or a call gives.
-func (p *part) says(get func(*genai.Observation) string) (value string) {
+func (p *part) says(get func(*genai.Report) string) (value string) {
 	look := func(n *spantree.Node) bool {
 		if value == "" {
 			value = get(n.Obs)

@@ -17,7 +17,7 @@ func (s *stitcher) byRunID() {
 	type key struct{ service, id string }
 	first := map[key]*part{}
 	for _, f := range s.all {
-		id := f.says(func(o *genai.Observation) string { return o.InvocationID })
+		id := f.says(func(o *genai.Report) string { return o.InvocationID })
 		if id == "" {
 			continue
 		}

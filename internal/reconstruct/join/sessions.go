@@ -82,7 +82,7 @@ const unnamedSession = "\x00"
 
 // session is what says which run a part without a user message belongs to: its conversation, else its agent,
 // by name and instructions.
-func session(o *genai.Observation) string {
+func session(o *genai.Report) string {
 	if o.ConversationID != "" || o.Agent.Name == "" || len(o.System) == 0 {
 		return o.ConversationID
 	}

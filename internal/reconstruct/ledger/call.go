@@ -17,7 +17,7 @@ import (
 type Call struct {
 	Kind  tape.EventType
 	Nodes []*spantree.Node // outermost first
-	Obs   *genai.Observation
+	Obs   *genai.Report
 	Start uint64
 	End   uint64
 	Agent *Call // the enclosing nested agent, nil at the run's own level

@@ -18,7 +18,7 @@ import (
 // stateOfCall is everything of a call that a rule can change, as far as it can be compared: reports, messages
 // and parts are replaced and not written.
 type stateOfCall struct {
-	obs                                *genai.Observation
+	obs                                *genai.Report
 	response                           *chat.Message
 	by                                 *Asked
 	agent, holds, via                  *Call

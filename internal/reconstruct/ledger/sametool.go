@@ -19,7 +19,7 @@ import (
 // Needs: the same id or the same name, and arguments that are equal, or that a leg of MCP or nobody recorded.
 // Refuses: two ids, if the inner span tells more than its id.
 // Seen in: a framework above the client of an MCP server.
-func SameTool(outer, inner *genai.Observation) bool {
+func SameTool(outer, inner *genai.Report) bool {
 	switch {
 	case outer.CallID == "" || inner.CallID == "":
 		if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {

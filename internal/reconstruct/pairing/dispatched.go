@@ -46,7 +46,7 @@ func (p *pairing) readDispatched() {
 
 // asDispatched reads the span of such a function as the call of the tool. The function may return the message
 // in which the model is told, and shown is what a later request shows of it.
-func asDispatched(o *genai.Observation, part genai.Part, shown *genai.Part) *genai.Observation {
+func asDispatched(o *genai.Report, part genai.Part, shown *genai.Part) *genai.Report {
 	made := o.Draft()
 	made.Name, made.Args = part.Name, genai.Content{Value: part.Args}
 	if told, ok := toldOf(made.Result.Value, part); ok {

@@ -34,13 +34,13 @@ func SettlePayloads(c *ledger.Ledger) {
 			continue
 		}
 		o := t.Obs.Draft()
-		args, others, _ := choosePayload(payloads, func(o *genai.Observation) genai.Content { return o.Args }, func(v exactjson.Value) bool {
+		args, others, _ := choosePayload(payloads, func(o *genai.Report) genai.Content { return o.Args }, func(v exactjson.Value) bool {
 			return t.By != nil && t.By.Part.Label == "" && chat.EqualArgs(v, t.By.Part.Args, chat.SameValue)
 		})
 		if len(others) > 0 {
 			o.Args = args
 		}
-		result, others, decided := choosePayload(payloads, func(o *genai.Observation) genai.Content { return o.Result }, func(v exactjson.Value) bool {
+		result, others, decided := choosePayload(payloads, func(o *genai.Report) genai.Content { return o.Result }, func(v exactjson.Value) bool {
 			return t.By != nil && t.By.Shown != nil && t.By.Shown.Label == "" && oracle.SameAnswer(v, t.By.Shown.Result)
 		})
 		if len(others) > 0 {
@@ -55,7 +55,7 @@ func SettlePayloads(c *ledger.Ledger) {
 
 // choosePayload chooses one of the distinct contents of a field, and labels it as disputed if nothing
 // decides. others are the contents that were not chosen. The order of the payloads does not matter.
-func choosePayload(payloads []spantree.Payload, of func(*genai.Observation) genai.Content, shown func(exactjson.Value) bool) (chosen genai.Content, others []exactjson.Value, decided bool) {
+func choosePayload(payloads []spantree.Payload, of func(*genai.Report) genai.Content, shown func(exactjson.Value) bool) (chosen genai.Content, others []exactjson.Value, decided bool) {
 	type candidate struct {
 		content genai.Content
 		end     uint64 // the latest of those that hold it

@@ -44,7 +44,7 @@ func markRequired(c *ledger.Ledger) {
 
 // requiresCall reports a request that lets the model answer by nothing but the call of a tool, of any or of a
 // named one.
-func requiresCall(o *genai.Observation) bool {
+func requiresCall(o *genai.Report) bool {
 	i := slices.IndexFunc(o.Params, func(p exactjson.Member) bool { return p.Name == "tool_choice" })
 	if i < 0 {
 		return false

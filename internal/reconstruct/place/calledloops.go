@@ -67,6 +67,6 @@ func loopCalledBy(n *spantree.Node) (loop *spantree.Node, said int) {
 }
 
 // tellsEnd reports what only comes with the answer of a provider: its id, why it ended, or the tokens.
-func tellsEnd(o *genai.Observation) bool {
+func tellsEnd(o *genai.Report) bool {
 	return o.ResponseID != "" || len(o.FinishReasons) > 0 || chat.UsageKnown(o.Usage)
 }

@@ -38,7 +38,7 @@ func giveHeld(nodes []*spantree.Node) {
 }
 
 // hang hangs a model call that stands on the span of n below it, as a span of its own.
-func hang(n *spantree.Node, said *genai.Observation) *spantree.Node {
+func hang(n *spantree.Node, said *genai.Report) *spantree.Node {
 	h := *n
 	h.Obs, h.Up, h.Kids, h.Messages, h.Followed = said, n, nil, nil, nil
 	n.Kids = append(n.Kids, &h)
@@ -83,7 +83,7 @@ func placeHeld(n *spantree.Node) {
 
 // RanFor reports that a tool was called as an answer asked for. The instrumentation may have given the call
 // another id than the framework.
-func RanFor(t *genai.Observation, p *genai.Part) bool {
+func RanFor(t *genai.Report, p *genai.Part) bool {
 	return t.Name == p.Name && (p.ID != "" && t.CallID == p.ID || chat.EqualArgs(t.Args.Value, p.Args, chat.SameValue) || !t.Args.Present() && p.Args.Len() == 0)
 }
 

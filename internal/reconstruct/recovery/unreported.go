@@ -47,7 +47,7 @@ func failedBefore(root *spantree.Node) *ledger.Call {
 
 // thrownBehind is the model call with which a run failed, of the model that a record names. What was sent is
 // not known.
-func thrownBehind(o *genai.Observation, root *spantree.Node, when uint64) *ledger.Call {
+func thrownBehind(o *genai.Report, root *spantree.Node, when uint64) *ledger.Call {
 	return ledger.HiddenModel(func(made *genai.Draft) {
 		made.Model, made.Provider, made.RequestLabel, made.ResponseLabel = o.Model, o.Provider, tape.Missing, tape.Missing
 		made.StatusError, made.Error = true, root.Obs.Error

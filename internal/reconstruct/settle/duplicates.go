@@ -46,7 +46,7 @@ func DropEqualCalls(c *ledger.Ledger) {
 
 // joinEqual unites each call with the first earlier one that is the same. Calls without any id are not
 // compared.
-func joinEqual(calls []*ledger.Call, merge func(a, b *genai.Observation) *genai.Observation, same func(a, b *ledger.Call) bool) []*ledger.Call {
+func joinEqual(calls []*ledger.Call, merge func(a, b *genai.Report) *genai.Report, same func(a, b *ledger.Call) bool) []*ledger.Call {
 	type ids struct{ response, call string }
 	byIDs := map[ids][]*ledger.Call{}
 	return slices.DeleteFunc(slices.Clone(calls), func(b *ledger.Call) bool {

@@ -54,7 +54,7 @@ func parentAgent(t *ledger.Call) *spantree.Node {
 
 // echoes reports the call of a class that was handed, returned, and had the agent answer one and the same
 // value.
-func echoes(t *ledger.Call, agent *genai.Observation) bool {
+func echoes(t *ledger.Call, agent *genai.Report) bool {
 	args, result := t.Obs.Args.Value, t.Obs.Result
 	if t.Obs.CallID != "" || !NamesClass(t) || args.Len() != 1 || !result.Present() {
 		return false

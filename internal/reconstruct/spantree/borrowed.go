@@ -72,7 +72,7 @@ func toldStatus(n *Node) string {
 }
 
 // wasAnswered reports what only comes with an answer: why it ended, or its tokens.
-func wasAnswered(o *genai.Observation) bool {
+func wasAnswered(o *genai.Report) bool {
 	for _, reason := range o.FinishReasons {
 		if r := strings.TrimSpace(reason); r != "" && r != "error" {
 			return o.Usage.OutputTokens == nil || *o.Usage.OutputTokens > 0

@@ -17,7 +17,7 @@ var seed = maphash.MakeSeed()
 
 // stateOfNode is everything of a span that a rule can change. Reports are replaced and not written.
 type stateOfNode struct {
-	obs                   *genai.Observation
+	obs                   *genai.Report
 	source                *genai.Source
 	up                    *Node
 	parent                pcommon.SpanID

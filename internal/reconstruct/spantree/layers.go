@@ -25,7 +25,7 @@ func LosesCalls(n *Node) bool { return FinishedForTools(n) && len(n.Asks()) == 0
 
 // SameModel reports that two records name the same model: the requested one, or the one that answered where
 // one of them names no other.
-func SameModel(a, b *genai.Observation) bool {
+func SameModel(a, b *genai.Report) bool {
 	if a.Model == b.Model {
 		return true
 	}
@@ -136,7 +136,7 @@ func SameAgent(n *Node) *Node {
 // Needs: a call around it with a request and an answer; no content but parts of that answer.
 // Refuses: a span that names a model, an id of an answer, a request, tokens, a finish reason or a failure.
 // Seen in: instrumentations that write a span for each chunk.
-func IsPiece(o, whole *genai.Observation) bool {
+func IsPiece(o, whole *genai.Report) bool {
 	if len(whole.Request) == 0 || len(whole.Response) == 0 || o.Model != "" || !Silent(o) {
 		return false
 	}
@@ -164,7 +164,7 @@ func isPartOf(p, whole *genai.Part) bool {
 }
 
 // Silent reports a model span without a request and without what comes with an answer.
-func Silent(o *genai.Observation) bool {
+func Silent(o *genai.Report) bool {
 	return len(o.Request) == 0 && o.RequestLabel == "" && !chat.UsageKnown(o.Usage) && len(o.FinishReasons) == 0 && o.ResponseID == "" &&
 		o.ResponseModel == "" && !IsFailure(o)
 }

@@ -67,8 +67,8 @@ type Node struct {
 	Span       ptrace.Span
 	Resource   pcommon.Map
 	Scope      ScopeKey
-	Obs        *genai.Observation // never written to: who corrects what a span says replaces it
-	Rooted     bool               // its dialect puts every call below a run span
+	Obs        *genai.Report // never written to: who corrects what a span says replaces it
+	Rooted     bool          // its dialect puts every call below a run span
 	Source     *genai.Source
 	Spans      int             // evidence items that are spans, 0 for what exists in log records only
 	Logs       int             // evidence items that are log records
@@ -161,7 +161,7 @@ func OwnAnswer(root *Node) genai.Message {
 
 // Payload is what one of several payloads under one span id says.
 type Payload struct {
-	Obs *genai.Observation
+	Obs *genai.Report
 	End uint64
 }
 

@@ -27,7 +27,7 @@ const ClockSlack = 5_000_000
 var silence = genai.NewReport(genai.Unclassified, func(*genai.Draft) {})
 
 // Observed is what a span says, nothing where there is none.
-func Observed(n *Node) *genai.Observation {
+func Observed(n *Node) *genai.Report {
 	if n == nil {
 		return silence
 	}
@@ -48,7 +48,7 @@ func IsCall(n *Node) bool {
 }
 
 // IsFailure reports a record that says that the call failed.
-func IsFailure(o *genai.Observation) bool { return o.Failed || o.StatusError }
+func IsFailure(o *genai.Report) bool { return o.Failed || o.StatusError }
 
 // Failed reports a span that says that what it stands for failed.
 func (n *Node) Failed() bool { return IsFailure(n.Obs) }

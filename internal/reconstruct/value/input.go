@@ -18,10 +18,10 @@ import (
 // inputFacts is what the resolvers of the input share.
 type inputFacts struct {
 	*Builder
-	root   *spantree.Node     // the run span; nil: there is none
-	run    *genai.Observation // what it says
-	first  *ledger.Call       // the model call that shows what the run was given; nil: there is none
-	later  int                // messages at the end of its request that came after what the run was given
+	root   *spantree.Node // the run span; nil: there is none
+	run    *genai.Report  // what it says
+	first  *ledger.Call   // the model call that shows what the run was given; nil: there is none
+	later  int            // messages at the end of its request that came after what the run was given
 	sent   []*chat.Message
 	list   tape.Label      // of the whole list of messages
 	prompt string          // the last text of a user that was sent

@@ -16,16 +16,16 @@ import (
 // outputFacts is what the resolvers of the answer and of the status share.
 type outputFacts struct {
 	*Builder
-	root   *spantree.Node     // the run span that ended last; nil: there is none
-	run    *genai.Observation // what it says
-	own    []genai.Part       // of its last message, where that is an answer
-	told   string             // the text of these
-	last   *ledger.Call       // the model call that ended the run; nil: there is none
-	said   string             // the text of its answer
-	final  bool               // it answered and asks for no tool
-	whole  bool               // it is final, and nothing of the answer is damaged
-	failed bool               // it failed, and no answer of it is known
-	out    claim              // the text of the output, once it is decided
+	root   *spantree.Node // the run span that ended last; nil: there is none
+	run    *genai.Report  // what it says
+	own    []genai.Part   // of its last message, where that is an answer
+	told   string         // the text of these
+	last   *ledger.Call   // the model call that ended the run; nil: there is none
+	said   string         // the text of its answer
+	final  bool           // it answered and asks for no tool
+	whole  bool           // it is final, and nothing of the answer is damaged
+	failed bool           // it failed, and no answer of it is known
+	out    claim          // the text of the output, once it is decided
 }
 
 func (b *Builder) outputFacts() *outputFacts {

@@ -20,11 +20,11 @@ type resultFacts struct {
 	*Builder
 	call   *ledger.Call
 	event  *tape.Event
-	said   *genai.Observation // what the span of the tool says
-	result genai.Content      // what it says that the tool returned
-	shown  *genai.Part        // what a later request shows of it; nil: nothing
-	threw  bool               // the model was told of a failure where the span holds no value
-	words  string             // of a failure that was recorded as the result
+	said   *genai.Report // what the span of the tool says
+	result genai.Content // what it says that the tool returned
+	shown  *genai.Part   // what a later request shows of it; nil: nothing
+	threw  bool          // the model was told of a failure where the span holds no value
+	words  string        // of a failure that was recorded as the result
 	failed bool
 }
 
