@@ -38,6 +38,7 @@ func (o Outcome) Bad() bool { return o == Missed || o == Wrong || o == Silent ||
 // Row is the outcome of one field of one run.
 type Row struct {
 	Field   string
+	Call    int // place of the tool call in the truth, from 1; 0 for a value of the run
 	Outcome Outcome
 	Detail  string
 }
@@ -47,11 +48,12 @@ type scorer struct {
 	tape   *tape.Tape
 	held   func() *telemetry
 	oracle []oracle.Entry
+	call   int // Row.Call of what is compared
 	rows   []Row
 }
 
 func (s *scorer) row(field string, o Outcome, detail string) {
-	s.rows = append(s.rows, Row{field, o, detail})
+	s.rows = append(s.rows, Row{field, s.call, o, detail})
 }
 
 // unserved labels say that a value is not what it was.
@@ -161,8 +163,9 @@ func (s *scorer) model() {
 
 // pair is a true tool call and the event that stands for it.
 type pair struct {
-	call  value
-	event tape.Event
+	call   value
+	number int // place of the call in the truth, from 1
+	event  tape.Event
 }
 
 func (s *scorer) tools() {
@@ -196,9 +199,12 @@ func (s *scorer) tools() {
 		s.row("tool.count", Silent, fmt.Sprintf("want %d have %d", len(wants), len(events)))
 	}
 	for _, p := range pairs {
+		s.call = p.number
 		s.toolCall(p)
 	}
+	s.call = 0
 	s.turns(pairs, models)
+	s.order(pairs)
 }
 
 func (s *scorer) named(call value) bool {
@@ -214,7 +220,7 @@ func match(wants []exactjson.Member, events []tape.Event) (pairs []pair, lost []
 			for j, e := range events {
 				if !paired[i] && !used[j] && agreement(w.Value, e) >= exactness {
 					paired[i], used[j] = true, true
-					pairs = append(pairs, pair{w.Value, e})
+					pairs = append(pairs, pair{w.Value, i + 1, e})
 				}
 			}
 		}
@@ -248,27 +254,12 @@ func (s *scorer) toolCall(p pair) {
 		args = value{}
 	}
 	s.one("tool.args", "args", want, args, p.event.Provenance["args"], p.event.Seq)
-	returned := returns(p.call, result)
-	if failure := p.call.Get("error"); !failure.IsEmpty() {
-		results := resultsOf(p.call)
-		switch {
-		case hasFailed(p.event):
-			s.row("tool.error", Exact, "")
-		case same(results[len(results)-1], result) || same(failure, result):
-			s.row("tool.error", Absent, "") // the telemetry shows the text, not the failure
-		case p.event.Provenance["result"] == tape.Lossy && (inside(results[len(results)-1], result) || inside(failure, result)):
-			s.row("tool.error", Wrapped, fmt.Sprintf("%.90s", result.JSON())) // the text, in what the tape says may be an envelope
-		case (len(p.event.SpanIDs) == 0 || p.call.Get("sent_to_model").IsEmpty()) && failure.Str() != "" && strings.Contains(result.Str(), failure.Str()):
-			s.row("tool.error", Absent, "") // so it does where no span of the call came, or the model was never told, and the text names the failure among other words
-		case len(p.event.SpanIDs) == 0 && result.IsEmpty() && !slices.ContainsFunc(results, s.held().holds) && s.said("result", p.event.Seq):
-			s.row("tool.error", Absent, "") // nothing of the result is left
-		default:
-			s.row("tool.error", Wrong, p.event.Name+" failed, the tape says it did not")
-		}
+	if !p.call.Get("error").IsEmpty() {
+		s.failure(p)
 		return
 	}
 	switch {
-	case returned:
+	case returns(p.call, result):
 		s.row("tool.result", Exact, "")
 		s.served(p)
 	case slices.ContainsFunc(resultsOf(p.call), func(r value) bool { return !r.IsEmpty() && inside(r, result) }):
@@ -282,6 +273,27 @@ func (s *scorer) toolCall(p pair) {
 			}
 		}
 		s.one("tool.result", "result", held, result, p.event.Provenance["result"], p.event.Seq)
+	}
+}
+
+// failure compares the outcome of a call that failed.
+func (s *scorer) failure(p pair) {
+	failure, result, results := p.call.Get("error"), p.event.Result, resultsOf(p.call)
+	told := results[len(results)-1]
+	unsaid := len(p.event.SpanIDs) == 0 || p.call.Get("sent_to_model").IsEmpty() // no span of the call came, or the model was never told
+	switch {
+	case hasFailed(p.event):
+		s.row("tool.error", Exact, "")
+	case same(told, result) || same(failure, result):
+		s.row("tool.error", Absent, "") // the telemetry shows the text, not the failure
+	case p.event.Provenance["result"] == tape.Lossy && (inside(told, result) || inside(failure, result)):
+		s.row("tool.error", Wrapped, fmt.Sprintf("%.90s", result.JSON())) // the tape says that this may be an envelope
+	case unsaid && failure.Str() != "" && strings.Contains(result.Str(), failure.Str()):
+		s.row("tool.error", Absent, "") // the text names the failure among other words
+	case len(p.event.SpanIDs) == 0 && result.IsEmpty() && !slices.ContainsFunc(results, s.held().holds) && s.said("result", p.event.Seq):
+		s.row("tool.error", Absent, "") // nothing of the result is left
+	default:
+		s.row("tool.error", Wrong, p.event.Name+" failed, the tape says it did not")
 	}
 }
 
@@ -318,9 +330,32 @@ func (s *scorer) served(p pair) {
 	}
 }
 
-// turns checks the number of model calls and the order of the tool calls.
+// turns checks the number of model calls, and the turn of each tool call where it is right.
 func (s *scorer) turns(pairs []pair, models []int) {
 	turns, ok := s.truth.Get("llm_turns").Int()
+	if !ok {
+		return
+	}
+	s.modelCount(turns, int64(len(models)))
+	if turns == 0 || int64(len(models)) != turns || strings.Contains(s.truth.Get("scenario").Str(), "handoff") {
+		return
+	}
+	for _, p := range pairs {
+		k, known := p.call.Get("llm_order").Int()
+		if !known || k >= turns {
+			continue
+		}
+		s.call = p.number
+		if p.event.Seq > models[k] && (k+1 == turns || p.event.Seq < models[k+1]) {
+			s.row("tool.turn", Exact, "")
+		} else {
+			s.row("tool.turn", Wrong, fmt.Sprintf("%s seq %d of turn %d, model calls at %v", p.event.Name, p.event.Seq, k, models))
+		}
+	}
+	s.call = 0
+}
+
+func (s *scorer) modelCount(turns, models int64) {
 	failures, _ := s.truth.Get("llm_failures").Int()
 	unsent := 0 // a span that was opened and holds neither an answer nor tokens may be a call that was never sent
 	for _, e := range s.tape.Events {
@@ -329,38 +364,33 @@ func (s *scorer) turns(pairs []pair, models []int) {
 		}
 	}
 	switch {
-	case ok && int64(len(models)) > turns+failures && int64(len(models)) <= turns+failures+int64(unsent):
+	case models > turns+failures+int64(unsent):
+		s.row("model.count", Wrong, fmt.Sprintf("want %d have %d", turns, models))
+	case models > turns+failures:
 		s.row("model.count", Absent, "")
-	case ok && int64(len(models)) > turns+failures:
-		s.row("model.count", Wrong, fmt.Sprintf("want %d have %d", turns, len(models)))
-	case ok && int64(len(models)) >= turns:
+	case models >= turns:
 		s.row("model.count", Exact, "")
 	}
-	handoff := strings.Contains(s.truth.Get("scenario").Str(), "handoff")
-	orders := map[string]bool{}
+}
+
+// order checks the order of the tool calls of a run that asked for one a turn.
+func (s *scorer) order(pairs []pair) {
+	turns := map[string]bool{}
 	for _, p := range pairs {
-		k, known := p.call.Get("llm_order").Int()
-		orders[p.call.Get("llm_order").JSON()] = true
-		if !ok || turns == 0 || int64(len(models)) != turns || handoff || !known || k >= turns {
-			continue
-		}
-		if p.event.Seq > models[k] && (k+1 == turns || p.event.Seq < models[k+1]) {
-			s.row("tool.turn", Exact, "")
-		} else {
-			s.row("tool.turn", Wrong, fmt.Sprintf("%s seq %d of turn %d, model calls at %v", p.event.Name, p.event.Seq, k, models))
-		}
+		turns[p.call.Get("llm_order").JSON()] = true
 	}
-	if len(orders) == len(pairs) && len(pairs) > 1 {
-		slices.SortStableFunc(pairs, func(a, b pair) int {
-			x, _ := a.call.Get("order").Int()
-			y, _ := b.call.Get("order").Int()
-			return int(x - y)
-		})
-		if slices.IsSortedFunc(pairs, func(a, b pair) int { return a.event.Seq - b.event.Seq }) {
-			s.row("tool.order", Exact, "")
-		} else {
-			s.row("tool.order", Wrong, "tool calls out of order")
-		}
+	if len(turns) != len(pairs) || len(pairs) < 2 {
+		return
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int {
+		x, _ := a.call.Get("order").Int()
+		y, _ := b.call.Get("order").Int()
+		return int(x - y)
+	})
+	if slices.IsSortedFunc(pairs, func(a, b pair) int { return a.event.Seq - b.event.Seq }) {
+		s.row("tool.order", Exact, "")
+	} else {
+		s.row("tool.order", Wrong, "tool calls out of order")
 	}
 }
 
