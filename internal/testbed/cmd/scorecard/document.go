@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -111,7 +112,7 @@ func document(runs []groundtruth.Run) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		tapes := tapesOf(set)
+		tapes := tapesOf(set, rule.Choice{})
 		rows := run.Score(tapes)
 		fields.Add(run.Group, rows)
 		for _, r := range rows {
@@ -197,9 +198,14 @@ func disputedTable() string {
 	return b.String()
 }
 
-// tapesOf derives as the command line does.
-func tapesOf(set *evidence.Set) []*tape.Tape {
-	return reconstruct.All(set.Split(), reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}})
+// options are those of the command line.
+var options = reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}}
+
+// tapesOf derives as the command line does, but for the choice of rules.
+func tapesOf(set *evidence.Set, rules rule.Choice) []*tape.Tape {
+	opts := options
+	opts.Choice = rules
+	return reconstruct.All(set.Split(), opts)
 }
 
 func (r *row) add(tapes []*tape.Tape) {

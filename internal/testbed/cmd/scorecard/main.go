@@ -3,7 +3,7 @@
 
 // Scorecard compares the tapes that are made from the recorded runs with what really happened, and prints docs/scorecard.md:
 //
-//	go run ./internal/testbed/cmd/scorecard [-corpus testdata/corpus] [-o docs/scorecard.md] [-readme README.md]
+//	go run ./internal/testbed/cmd/scorecard [-corpus testdata/corpus] [-drawn testdata/drawn] [-o docs/scorecard.md] [-readme README.md]
 package main
 
 import (
@@ -16,31 +16,35 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 )
 
-//go:generate go run . -corpus ../../../../testdata/corpus -o ../../../../docs/scorecard.md -readme ../../../../README.md
+//go:generate go run . -corpus ../../../../testdata/corpus -drawn ../../../../testdata/drawn -o ../../../../docs/scorecard.md -readme ../../../../README.md
 
 func main() {
 	corpus := flag.String("corpus", "testdata/corpus", "folder of the recorded runs")
+	archives := flag.String("drawn", "testdata/drawn", "folder of the archives of runs drawn anew")
 	out := flag.String("o", "", "file to write instead of stdout")
 	readme := flag.String("readme", "", "document that shows the total between its marks")
 	list := flag.Bool("list", false, "print a line for each value of a mutated run that is not right, instead of the document")
 	pairs := flag.Int("pairs", 0, "with -list: two mutations one after the other, each pair on one run in so many")
 	only := flag.String("only", "", "with -list: the mutations whose name holds this text")
 	score := flag.String("score", "", "score the recordings below this folder instead, by group; with -list each value that is not right too")
+	rules := flag.Int("rules", 0, "with -score: the table of rules instead, each mutation on one run in so many")
 	flag.Parse()
-	if *score != "" {
-		if err := scoreRecordings(os.Stdout, *score, *list); err != nil {
-			fmt.Fprintln(os.Stderr, "scorecard:", err)
-			os.Exit(1)
-		}
-		return
+	var err error
+	switch {
+	case *score != "" && *rules > 0:
+		err = judgeRecordings(os.Stdout, *score, *rules)
+	case *score != "":
+		err = scoreRecordings(os.Stdout, *score, *list)
+	default:
+		err = write(*corpus, *archives, *out, *readme, *list, *pairs, *only)
 	}
-	if err := write(*corpus, *out, *readme, *list, *pairs, *only); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
 		os.Exit(1)
 	}
 }
 
-func write(corpus, out, readme string, list bool, pairs int, only string) error {
+func write(corpus, archives, out, readme string, list bool, pairs int, only string) error {
 	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return err
@@ -64,7 +68,11 @@ func write(corpus, out, readme string, list bool, pairs int, only string) error 
 	if err != nil {
 		return err
 	}
-	text += mutated
+	rules, err := rulesOn(archives, runs)
+	if err != nil {
+		return err
+	}
+	text += mutated + rules
 	if readme != "" {
 		body, err := os.ReadFile(readme)
 		if err != nil {
@@ -83,6 +91,20 @@ func write(corpus, out, readme string, list bool, pairs int, only string) error 
 		return err
 	}
 	return os.WriteFile(out, []byte(text), 0o644)
+}
+
+// rulesOn renders the section on rules with the runs of a folder of archives.
+func rulesOn(archives string, corpus []groundtruth.Run) (string, error) {
+	to, err := os.MkdirTemp("", "scorecard")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(to) // nothing but copies lies there
+	anew, err := groundtruth.Archived(archives, to)
+	if err != nil {
+		return "", err
+	}
+	return rulesSection(anew, corpus)
 }
 
 // named are the mutations whose name holds a text.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -74,7 +75,7 @@ func eachMutated(m groundtruth.Mutation, runs []groundtruth.Run, f func(name str
 		if err != nil {
 			return err
 		}
-		f(run.Group+"/"+run.Scenario, mutated, tapesOf(set))
+		f(run.Group+"/"+run.Scenario, mutated, tapesOf(set, rule.Choice{}))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 )
 
@@ -35,7 +36,7 @@ func scoreRecordings(w io.Writer, dir string, values bool) error {
 		if err != nil {
 			return fmt.Errorf("%s/%s: %w", run.Group, run.Scenario, err)
 		}
-		tapes := tapesOf(set)
+		tapes := tapesOf(set, rule.Choice{})
 		g := groups[run.Group]
 		if g == nil {
 			g = &scored{fields: map[string]int{}}
