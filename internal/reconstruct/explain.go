@@ -41,14 +41,14 @@ func rulesOf(run, own *rule.Run, f *fragment.Fragment, nodes []*spantree.Node) [
 	return slices.Compact(ids)
 }
 
-// partOf returns a function that reports spans and parts of a run. What was merged when a trace was read is
-// of all its runs.
+// partOf returns a function that reports spans and parts of a run. The spans around it count: what became of
+// one decides what is a run. What was merged when a trace was read is of all its runs.
 func partOf(f *fragment.Fragment, nodes []*spantree.Node) func(any) bool {
 	leaves := f.Leaves()
 	return func(of any) bool {
 		switch of := of.(type) {
 		case *spantree.Node:
-			return slices.Contains(nodes, of)
+			return slices.Contains(nodes, of) || slices.ContainsFunc(f.Heads, func(head *spantree.Node) bool { return spantree.Below(head, of) })
 		case *fragment.Fragment:
 			return slices.Contains(leaves, of)
 		}

@@ -4,6 +4,7 @@
 package recovery
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
@@ -37,6 +38,7 @@ func SplitGlued(c *ledger.Ledger) {
 				}
 			}
 			if split := apart[glued]; split != nil {
+				m.Request = slices.Clone(m.Request)
 				m.Request[k+1] = split
 			}
 		}
