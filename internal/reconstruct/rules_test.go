@@ -17,7 +17,7 @@ import (
 // straightRules are steps of the straight way: they read and repair nothing, and no tape names them.
 var straightRules = []string{
 	"read/conversations", "read/asked-calls", "read/order-of-calls", "read/order-of-models", "read/order-of-recovered", "read/states", "read/turns", "read/resent-messages",
-	"place/parents", "place/below-parents", "pair/calls", "pair/by-id", "pair/shown-results",
+	"place/parents", "place/cycles", "place/below-parents", "pair/calls", "pair/by-id", "pair/shown-results",
 }
 
 // reachedByOthers are surer rules of pairing: in the corpus a rule behind them finds the same where one is

@@ -8,10 +8,7 @@ import (
 )
 
 // cutCycles makes every chain of parents end: the earliest span of a cycle loses its parent.
-//
-// Needs: spans that name each other as parents.
-// Refuses: nothing.
-// Seen in: senders that make up ids.
+// Every stage behind it walks up and down the tree, so it is a step of the straight way.
 func cutCycles(nodes []*spantree.Node) {
 	passed := make(map[*spantree.Node]int, len(nodes)) // the way up that came by, counted from 1
 	for i, n := range nodes {

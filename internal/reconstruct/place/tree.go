@@ -13,7 +13,7 @@ import (
 // contradicts it, then what times and content tell of the others.
 var placeRules = rule.Stage[[]*spantree.Node]{Items: spantree.Items, Claims: spantree.Claims, Rules: []rule.Rule[[]*spantree.Node]{
 	{ID: "place/parents", Straight: true, Apply: nameParents},
-	{ID: "place/cycles", Apply: cutCycles},
+	{ID: "place/cycles", Straight: true, Apply: cutCycles},
 	{ID: "place/signed-requests", Apply: signRequests},
 	{ID: "place/turned-over", Apply: turnOver},
 	{ID: "place/below-parents", Straight: true, Apply: hangBelowParents},
