@@ -71,7 +71,6 @@ var outcomeRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledge
 	{ID: "settle/second-reports", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: settle.DropSecondReports},
 	{ID: "pair/failures", Needs: ledger.AnyTool(ledger.FailedCall), Apply: settle.NameFailures},
 	{ID: "pair/payloads", Needs: ledger.HasTools, Apply: pairing.SettlePayloads},
-	{ID: "pair/reordered-results", Needs: ledger.AnyModel(ledger.AsksForTools), Apply: pairing.TellShown},
 	{ID: "pair/hand-offs", Needs: ledger.HasTools, Apply: func(c *ledger.Ledger) { c.HandedOver = pairing.Handoffs(c) }},
 	{ID: "recover/unexecuted-calls", Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
 	{ID: "recover/delegations", Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},

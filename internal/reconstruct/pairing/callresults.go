@@ -15,12 +15,7 @@ import (
 // Refuses: ids that say that the two are different calls.
 // Seen in: tools whose spans have no ids (ADK, Genkit, CrewAI, LlamaIndex, decorated functions).
 func (p *pairing) byResult(t *ledger.Call, a *ledger.Asked) bool {
-	return p.byEnvelopedResult(t, a) && chat.SameContent(t.Obs.Result.Value, a.Shown.Result)
-}
-
-// byEnvelopedResult does so where the result, or what was shown of it, stands within an envelope.
-func (p *pairing) byEnvelopedResult(t *ledger.Call, a *ledger.Asked) bool {
-	return p.isNamed(t, a) && ledger.Returned(t, a) && (!t.Obs.Args.Present() || ledger.SameArgs(t, a))
+	return p.isNamed(t, a) && ledger.Returned(t, a) && (!t.Obs.Args.Present() || ledger.SameArgs(t, a)) && chat.SameContent(t.Obs.Result.Value, a.Shown.Result)
 }
 
 // isNamed reports a call of the name that a response asks for, where no ids say that it is another one.

@@ -24,11 +24,6 @@ import (
 // Seen in: loops written by hand, whose execute_tool is decorated (Langfuse).
 func (p *pairing) dispatched(t *ledger.Call, a *ledger.Asked) bool { return isDispatch(t, a, p.known) }
 
-// dispatchedByResult does so first where a later request shows what the function returned.
-func (p *pairing) dispatchedByResult(t *ledger.Call, a *ledger.Asked) bool {
-	return p.dispatched(t, a) && ledger.Returned(t, a)
-}
-
 // isDispatch reports the span of a function that was handed the whole call that a response asks for.
 func isDispatch(t *ledger.Call, a *ledger.Asked, known map[string]bool) bool {
 	return !known[ledger.NameOf(t)] && t.Agent == a.Model.Agent && a.Part.Name != "" && !a.Part.Args.IsAbsent() &&
