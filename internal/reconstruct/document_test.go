@@ -31,7 +31,10 @@ const (
 
 const rulesDocument = "../../docs/reconstruction.md"
 
-var ruleID = regexp.MustCompile(`^(read|place|join|settle|recover|pair)/[a-z-]+$`)
+var (
+	ruleID     = regexp.MustCompile(`^(read|place|join|settle|recover|pair)/[a-z-]+$`)
+	resolverID = regexp.MustCompile(`^value/[a-z-]+$`)
+)
 
 // ruleRow is a row of a table of rules.
 type ruleRow struct{ id, function string }
@@ -39,8 +42,33 @@ type ruleRow struct{ id, function string }
 // rulesInSource reads the tables of rules and the doc comments of all functions.
 func rulesInSource(t *testing.T) (rows []ruleRow, docs map[string]string) {
 	t.Helper()
+	return rowsInSource(t, ".", ruleID, func(cells []ast.Expr) string { return lastName(cells[len(cells)-1]) })
+}
+
+// resolversInSource reads those of the resolvers of values. The function stands behind the id.
+func resolversInSource(t *testing.T) (rows []ruleRow, docs map[string]string) {
+	t.Helper()
+	return rowsInSource(t, "value", resolverID, func(cells []ast.Expr) string { return innermostName(cells[1]) })
+}
+
+// innermostName is the name of the function in asRecorded(taskAbove), or of one that stands by itself.
+func innermostName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.CallExpr:
+		return innermostName(e.Args[0])
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// rowsInSource reads the rows of tables below a folder whose first cell is an id, and the doc comments there.
+func rowsInSource(t *testing.T, folder string, ids *regexp.Regexp, function func(cells []ast.Expr) string) (rows []ruleRow, docs map[string]string) {
+	t.Helper()
 	docs = map[string]string{}
-	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -70,10 +98,10 @@ func rulesInSource(t *testing.T) (rows []ruleRow, docs map[string]string) {
 				return true
 			}
 			name, _ := strconv.Unquote(id.Value)
-			if !ruleID.MatchString(name) {
+			if !ids.MatchString(name) {
 				return true
 			}
-			rows = append(rows, ruleRow{name, lastName(values[len(values)-1])})
+			rows = append(rows, ruleRow{name, function(values)})
 			return true
 		})
 		return nil
@@ -118,6 +146,46 @@ var stageTitles = []struct{ stage, title, text string }{
 	{"pair", "Pairing", "Which answer asked for which tool call, and what later requests show of its result. Ids decide first, then results, arguments, names and order."},
 }
 
+// valueTitles are the tables of resolvers, by what follows value/ in an id.
+var valueTitles = []struct{ prefix, title string }{
+	{"message-", "The user's message (`input.user_message`)"},
+	{"instructions-", "The instructions (`input.system_prompt`)"},
+	{"output-", "The answer (`output.text`, `output.message`)"},
+	{"status-", "How the run ended (`run.status`)"},
+	{"model-", "The model, where no call names one (`config.model`)"},
+	{"args-", "The arguments of a tool call (`args`)"},
+	{"result-", "The result of a tool call (`result`)"},
+}
+
+// resolverTables lists the resolvers of each value in the order in which they are asked.
+func resolverTables(t *testing.T) string {
+	t.Helper()
+	rows, docs := resolversInSource(t)
+	var b strings.Builder
+	b.WriteString("\n## Deciding values\n\nWhich record each value is taken from. The resolvers of a list are asked in their order. The first that finds a value decides it; " +
+		"those behind it may reword it, label it or take it back.\nOne decides every value, so no tape names them: `--why FIELD` and `derive --explain` do.\n")
+	listed := map[string]bool{}
+	for _, v := range valueTitles {
+		fmt.Fprintf(&b, "\n### %s\n\n| resolver | what it does | needs | refuses | seen in |\n|---|---|---|---|---|\n", v.title)
+		for _, r := range rows {
+			if !strings.HasPrefix(r.id, "value/"+v.prefix) {
+				continue
+			}
+			m := headers.FindStringSubmatch(docs[r.function])
+			if m == nil || listed[r.id] {
+				t.Errorf("%s: %s has no header, or the id is not its own", r.id, r.function)
+				continue
+			}
+			listed[r.id] = true
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.id, oneLine(m[1]), oneLine(m[2]), oneLine(m[3]), oneLine(m[4]))
+		}
+	}
+	if len(listed) != len(rows) || len(rows) < 60 {
+		t.Errorf("%d of %d resolvers are listed", len(listed), len(rows))
+	}
+	return b.String()
+}
+
 var headers = regexp.MustCompile(`(?s)^\w+ (.*?)\n\nNeeds: *(.*?)\.?\nRefuses: *(.*?)\.?\nSeen in: *(.*?)\.?\n*$`)
 
 func oneLine(s string) string {
@@ -154,6 +222,7 @@ func TestDocumentOfRulesIsCurrent(t *testing.T) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.id, oneLine(m[1]), oneLine(m[2]), oneLine(m[3]), oneLine(m[4]))
 		}
 	}
+	b.WriteString(resolverTables(t))
 	b.WriteString(endOfGeneratedPart + tail)
 	if *updateDocument {
 		if err := os.WriteFile(rulesDocument, []byte(b.String()), 0o644); err != nil {

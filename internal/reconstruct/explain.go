@@ -5,6 +5,7 @@ package reconstruct
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
@@ -32,6 +33,9 @@ type Decision struct {
 	Field    string
 	Was, Now string
 }
+
+// Values reports a decision of a resolver of values: one decides every value, and tapes name none.
+func (d Decision) Values() bool { return strings.HasPrefix(d.Rule, value.Stage) }
 
 // rulesOf lists the rules that changed something of a run: those of the stages before it was one, as far as
 // they changed spans or parts of it, and its own.

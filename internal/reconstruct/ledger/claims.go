@@ -73,21 +73,21 @@ func Claims(of any) []rule.Claim {
 	claims := []rule.Claim{
 		{Field: "span_ids", Value: strings.Join(spans, ", ")},
 		{Field: "name", Value: k.Obs.Name},
-		{Field: "args", Value: shortened(k.Obs.Args.Value.JSON())},
-		{Field: "result", Value: shortened(k.Obs.Result.Value.JSON())},
+		{Field: "args", Value: rule.Shortened(k.Obs.Args.Value.JSON())},
+		{Field: "result", Value: rule.Shortened(k.Obs.Result.Value.JSON())},
 		{Field: "caller", Value: callName(k.Agent)},
 		{Field: "started_at", Value: fmt.Sprint(k.Start)},
 	}
 	if k.Kind == tape.EventModelCall {
 		claims = append(claims, rule.Claim{Field: "request.messages", Value: sentIDs(k.Request)})
 		if k.Response != nil {
-			claims = append(claims, rule.Claim{Field: "response.message", Value: k.Response.ID + " " + shortened(chat.TextOf(k.Response))})
+			claims = append(claims, rule.Claim{Field: "response.message", Value: k.Response.ID + " " + rule.Shortened(chat.TextOf(k.Response))})
 		}
 	}
 	if k.By != nil {
 		claims = append(claims, rule.Claim{Field: "requested_by", Value: fmt.Sprintf("call %d of the answer of %s", k.By.Index+1, callName(k.By.Model))})
 		if k.By.Shown != nil {
-			claims = append(claims, rule.Claim{Field: "shown", Value: shortened(k.By.Shown.Result.JSON())})
+			claims = append(claims, rule.Claim{Field: "shown", Value: rule.Shortened(k.By.Shown.Result.JSON())})
 		}
 	}
 	if k.Via != nil {
@@ -113,14 +113,4 @@ func callName(k *Call) string {
 		return "span " + k.Nodes[0].SpanID()
 	}
 	return k.Obs.Name
-}
-
-// maxShown is how much of a value an explanation shows, in bytes.
-const maxShown = 120
-
-func shortened(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShown], "") + " …"
 }

@@ -10,6 +10,7 @@ package rule
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // ID names a rule as stage/repair. It is a contract: tapes hold it in fidelity.rules, and queries ask for it.
@@ -49,6 +50,17 @@ type Decision struct {
 	Rule            ID
 	Of              any
 	Field, Was, Now string
+}
+
+// maxShown is how much of a value a decision shows, in bytes.
+const maxShown = 120
+
+// Shortened is a value as decisions show it.
+func Shortened(value string) string {
+	if len(value) <= maxShown {
+		return value
+	}
+	return strings.ToValidUTF8(value[:maxShown], "") + " …"
 }
 
 // Refused is the field of a decision against a candidate: Was names the candidates, Now says why none was

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -27,15 +28,41 @@ type claim struct {
 	withdrawn bool
 	// settled says that no later resolver of the list is asked.
 	settled bool
+	trail   *trail
 }
 
-// resolver decides a text from what is known of the run and from what the resolvers before it decided.
-type resolver[S any] func(known S, was claim) claim
+// String says in words of a tape what is decided.
+func (c claim) String() string {
+	switch {
+	case c.text == "" && c.beginning:
+		return "no more than its beginning"
+	case c.text == "":
+		return cmp.Or(c.detail, string(c.label))
+	}
+	said := rule.Shortened(c.text)
+	if c.label != "" {
+		said += " (" + string(c.label) + ")"
+	}
+	return said
+}
+
+// decide is how a resolver makes a text from what is known of the run and from what the resolvers before it
+// decided.
+type decide[S any] func(known S, was claim) claim
+
+// resolver is one way to decide a text. A list of resolvers within a list has no id.
+type resolver[S any] struct {
+	id     rule.ID
+	decide decide[S]
+}
 
 // resolve asks the resolvers in their order.
 func resolve[S any](known S, resolvers []resolver[S], was claim) claim {
 	for _, r := range resolvers {
-		if was = r(known, was); was.settled {
+		now := r.decide(known, was)
+		now.trail = was.trail
+		now.trail.step(r.id, was, now)
+		if was = now; was.settled {
 			break
 		}
 	}
@@ -44,12 +71,12 @@ func resolve[S any](known S, resolvers []resolver[S], was claim) claim {
 }
 
 // asRecorded looks for a text where none is decided. The text is what a record says.
-func asRecorded[S any](find func(known S) string) resolver[S] { return found("", find) }
+func asRecorded[S any](find func(known S) string) decide[S] { return found("", find) }
 
 // asRecovered looks for a text where none is decided. The text follows from records of something else.
-func asRecovered[S any](find func(known S) string) resolver[S] { return found(tape.Recovered, find) }
+func asRecovered[S any](find func(known S) string) decide[S] { return found(tape.Recovered, find) }
 
-func found[S any](label tape.Label, find func(S) string) resolver[S] {
+func found[S any](label tape.Label, find func(S) string) decide[S] {
 	return func(known S, was claim) claim {
 		if was.text == "" {
 			if was.text = find(known); was.text != "" {
@@ -61,12 +88,12 @@ func found[S any](label tape.Label, find func(S) string) resolver[S] {
 }
 
 // inTurn asks the resolvers of a list of its own.
-func inTurn[S any](resolvers []resolver[S]) resolver[S] {
+func inTurn[S any](resolvers []resolver[S]) decide[S] {
 	return func(known S, was claim) claim { return resolve(known, resolvers, was) }
 }
 
 // reworded puts the words of another record in place of a text that is decided.
-func reworded[S any](better func(known S, text string) string) resolver[S] {
+func reworded[S any](better func(known S, text string) string) decide[S] {
 	return func(known S, was claim) claim {
 		if was.text != "" {
 			was.text = better(known, was.text)
@@ -76,7 +103,7 @@ func reworded[S any](better func(known S, text string) string) resolver[S] {
 }
 
 // takenBack withdraws a text that is decided, with its label and its message.
-func takenBack[S any](wrong func(known S, was claim) bool) resolver[S] {
+func takenBack[S any](wrong func(known S, was claim) bool) decide[S] {
 	return func(known S, was claim) claim {
 		if was.text != "" && wrong(known, was) {
 			return claim{withdrawn: true}

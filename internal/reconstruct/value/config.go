@@ -14,12 +14,33 @@ import (
 
 // modelUncalled decides the model that a run asked for where no model call names one.
 var modelUncalled = []resolver[*Builder]{
-	asRecorded(func(b *Builder) string { return spantree.Observed(b.Fragment.Root).Model }),
-	asRecorded(modelOfAgents),
-	asRecovered(func(b *Builder) string { return spantree.Observed(b.Fragment.Description).Model }),
-	asRecovered(func(b *Builder) string { return b.Calls.ModelInStates() }),
-	noModel,
+	{"value/model-from-run-span", asRecorded(modelOfRun)},
+	{"value/model-from-agents", asRecorded(modelOfAgents)},
+	{"value/model-from-description", asRecovered(modelDescribed)},
+	{"value/model-from-states", asRecovered(modelInStates)},
+	{"value/model-missing", noModel},
 }
+
+// modelOfRun is the model that the run span names.
+//
+// Needs: a run of which no model call names a model.
+// Refuses: nothing.
+// Seen in: spans of agents whose model call failed or was not recorded.
+func modelOfRun(b *Builder) string { return spantree.Observed(b.Fragment.Root).Model }
+
+// modelDescribed is the model in what a span says that tells of the agent and runs nothing.
+//
+// Needs: such a span of the only agent of its name.
+// Refuses: nothing.
+// Seen in: frameworks that record the making of an agent apart from its runs.
+func modelDescribed(b *Builder) string { return spantree.Observed(b.Fragment.Description).Model }
+
+// modelInStates is the model that states of the run name beside the messages.
+//
+// Needs: states that all name the same.
+// Refuses: nothing.
+// Seen in: graphs whose model calls have no span.
+func modelInStates(b *Builder) string { return b.Calls.ModelInStates() }
 
 // modelOfAgents is the model that all agents of the run name.
 //
@@ -30,6 +51,11 @@ func modelOfAgents(b *Builder) string {
 	return shared(spantree.SpansOf(b.Fragment.Heads, spantree.IsAgent), func(n *spantree.Node) string { return n.Obs.Model })
 }
 
+// noModel says why no model is named.
+//
+// Needs: no resolver before it that found one.
+// Refuses: nothing.
+// Seen in: hand-written spans.
 func noModel(b *Builder, was claim) claim {
 	switch {
 	case was.text != "":
@@ -66,7 +92,7 @@ func (b *Builder) Config() {
 			return e.Response.Model
 		})
 	} else if !slices.ContainsFunc(events, func(e *tape.Event) bool { return e.Model != "" }) {
-		if model := b.settle(resolve(b, modelUncalled, claim{}), c.Provenance, "config.model"); model != nil {
+		if model := b.settle(resolve(b, modelUncalled, claim{trail: b.trail(nil, "config.model")}), c.Provenance, "config.model"); model != nil {
 			c.Model = *model
 		}
 	}

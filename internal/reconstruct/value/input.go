@@ -77,9 +77,9 @@ func (b *Builder) Input() {
 	for _, m := range in.sent[:len(in.sent)-in.later] {
 		to.Messages = append(to.Messages, b.pool(m))
 	}
-	user := resolve(in, userMessage, claim{})
+	user := resolve(in, userMessage, claim{trail: b.trail(nil, "input.user_message")})
 	in.asked = user.text
-	if to.SystemPrompt = b.settle(resolve(in, systemPrompt, claim{}), to.Provenance, "input.system_prompt"); to.SystemPrompt != nil {
+	if to.SystemPrompt = b.settle(resolve(in, systemPrompt, claim{trail: b.trail(nil, "input.system_prompt")}), to.Provenance, "input.system_prompt"); to.SystemPrompt != nil {
 		sum := sha256.Sum256([]byte(*to.SystemPrompt))
 		b.Tape.Config.SystemPromptSHA256 = hex.EncodeToString(sum[:])
 	}

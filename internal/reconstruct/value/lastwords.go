@@ -18,22 +18,26 @@ import (
 
 // lastWords decides the final answer: what the run span records, else what the model said last.
 var lastWords = []resolver[*outputFacts]{
-	toldByRunSpan,
-	asRecorded(cameOutOfRun),
-	asRecorded(loneTextOut),
-	asRecorded(answeredByStep),
-	unlessAnswered,
-	reworded(inWordsOfModel),
-	asRecorded(finalWords),
-	handedOnByProgram,
-	asRecorded(concludedByProgram),
-	answeredByCall,
-	asRecorded(closingPost),
-	messageOfAnswer,
+	{"value/output-from-run-span", toldByRunSpan},
+	{"value/output-from-output-data", asRecorded(cameOutOfRun)},
+	{"value/output-from-lone-text", asRecorded(loneTextOut)},
+	{"value/output-from-step", asRecorded(answeredByStep)},
+	{"value/output-without-last-answer", unlessAnswered},
+	{"value/output-in-words-of-model", reworded(inWordsOfModel)},
+	{"value/output-from-last-answer", asRecorded(finalWords)},
+	{"value/output-handed-on", handedOnByProgram},
+	{"value/output-from-last-state", asRecorded(concludedByProgram)},
+	{"value/output-from-answering-call", answeredByCall},
+	{"value/output-from-closing-post", asRecorded(closingPost)},
+	{"value/output-message", messageOfAnswer},
 }
 
 // toldByRunSpan is the run span's own record. The model's own record is the better one where the other is
 // cut.
+//
+// Needs: an answer on the run span.
+// Refuses: a cut answer, where the model's own is whole.
+// Seen in: most packages with a span of the agent.
 func toldByRunSpan(o *outputFacts, was claim) claim {
 	if chat.Damage(o.own) != tape.Truncated || !o.whole {
 		was.text = o.told
@@ -42,6 +46,10 @@ func toldByRunSpan(o *outputFacts, was claim) claim {
 }
 
 // cameOutOfRun is what a run span without a message returned, whatever it is.
+//
+// Needs: output of the run span that is no message.
+// Refuses: a last model call that answers; a span that is an agent by its shape alone.
+// Seen in: agents that return an object.
 func cameOutOfRun(o *outputFacts) string {
 	if o.final || o.run.WeakAgent || len(o.run.Output) > 0 {
 		return ""
@@ -71,6 +79,10 @@ func loneTextOut(o *outputFacts) string {
 var endsInState = regexp.MustCompile(`(?i)(status|state|outcome|phase|stage|reason|error|level|kind|type|code)$`)
 
 // answeredByStep is what a step of the program came to where no model call is on record.
+//
+// Needs: a run without a model call.
+// Refuses: nothing.
+// Seen in: LlamaIndex's workflows; functions around a client that nobody instruments.
 func answeredByStep(o *outputFacts) string {
 	if o.last != nil {
 		return ""
@@ -82,6 +94,10 @@ func answeredByStep(o *outputFacts) string {
 }
 
 // unlessAnswered ends the list where the last model call shows no answer: what follows reads that.
+//
+// Needs: a run without a last answer on record.
+// Refuses: nothing.
+// Seen in: streams, and packages that record no content.
 func unlessAnswered(o *outputFacts, was claim) claim {
 	was.settled = o.last == nil || o.last.Response == nil
 	return was
@@ -89,6 +105,10 @@ func unlessAnswered(o *outputFacts, was claim) claim {
 
 // inWordsOfModel is what the model said, where the run span recorded an object of some language that
 // represents it, or a member of it.
+//
+// Needs: a text of the run span that holds, or represents, what the model said.
+// Refuses: what came out of the run span in those very words.
+// Seen in: frameworks that record str() of an object, or a member of an answer in JSON.
 func inWordsOfModel(o *outputFacts, text string) string {
 	if text != o.said && o.final && o.said != "" && (isReprOf(text, o.said) || o.root != nil && isAnswerIn(text, o.said) && (tellsText(o.root, o.said) || o.cameOut())) {
 		return o.said
@@ -96,6 +116,11 @@ func inWordsOfModel(o *outputFacts, text string) string {
 	return text
 }
 
+// finalWords is what the model said last, behind what the caller was handed before.
+//
+// Needs: a last answer that asks for no tool.
+// Refuses: nothing.
+// Seen in: every package that records answers.
 func finalWords(o *outputFacts) string {
 	if !o.final {
 		return ""
@@ -103,6 +128,11 @@ func finalWords(o *outputFacts) string {
 	return o.handedBefore() + o.said
 }
 
+// handedOnByProgram is what the model said beside calls, where the program took it for the answer.
+//
+// Needs: a span that tells what the model said beside calls, and no other text.
+// Refuses: a short text; a span that failed.
+// Seen in: Koog; the AI SDK and AgentScope for Java at the limit of their steps.
 func handedOnByProgram(o *outputFacts, was claim) claim {
 	if was.text == "" && o.handedOn() {
 		return claim{text: o.said, settled: true}
@@ -110,6 +140,11 @@ func handedOnByProgram(o *outputFacts, was claim) claim {
 	return was
 }
 
+// concludedByProgram is what the assistant says at the end of the state with which a step around all calls ended.
+//
+// Needs: a state that is the last request and one answer.
+// Refuses: a last answer that asks for no tool; a last call of which a tool ran.
+// Seen in: frameworks that stop at a limit with words of their own.
 func concludedByProgram(o *outputFacts) string {
 	if o.final {
 		return ""
@@ -119,6 +154,10 @@ func concludedByProgram(o *outputFacts) string {
 
 // answeredByCall is the answer that a model gave by a call, also where a framework tells it among words of
 // its own.
+//
+// Needs: a tool that was offered for the answer.
+// Refuses: a text of the run span that is not around the answer.
+// Seen in: structured output by a tool (LangChain, Pydantic AI).
 func answeredByCall(o *outputFacts, was claim) claim {
 	if by := answerBy(o.last); by != "" && (was.text == "" || holdsJSON(was.text, by) && !isArgsOf(was.text, o.last)) {
 		was.text = by
@@ -127,6 +166,10 @@ func answeredByCall(o *outputFacts, was claim) claim {
 }
 
 // closingPost is the last message between parts of the program, where no model wrote it.
+//
+// Needs: calls with which a run may end, and a message behind them.
+// Refuses: a run that needs an answer.
+// Seen in: AutoGen.
 func closingPost(o *outputFacts) string {
 	if o.Calls.Closing == nil || !o.needsNoAnswer() {
 		return ""
@@ -135,6 +178,10 @@ func closingPost(o *outputFacts) string {
 }
 
 // messageOfAnswer is the message of the last model call, where the answer is its text.
+//
+// Needs: an answer that is all of the text of the last response.
+// Refuses: nothing.
+// Seen in: every package that records answers.
 func messageOfAnswer(o *outputFacts, was claim) claim {
 	if was.text != "" && was.text == o.said {
 		was.message = o.last.Response

@@ -26,6 +26,8 @@ type outputFacts struct {
 	whole  bool           // it is final, and nothing of the answer is damaged
 	failed bool           // it failed, and no answer of it is known
 	out    claim          // the text of the output, once it is decided
+	open   string         // why nothing shows that the run ended, once the endings are asked
+	step   *spantree.Node // the step that failed, where that made an error of the run
 }
 
 func (b *Builder) outputFacts() *outputFacts {
@@ -46,20 +48,20 @@ func (b *Builder) outputFacts() *outputFacts {
 
 // outputText decides what the run answered.
 var outputText = []resolver[*outputFacts]{
-	ownAnswerCut,
-	inTurn(lastWords),
-	lastAnswerCut,
-	labelAnswer,
-	asRecovered((*outputFacts).answeredAround),
-	takenBack(saidBeforeFailure),
-	takenBack(errorOfLastCall),
-	takenBack(threwInstead),
+	{"value/output-cut-on-run-span", ownAnswerCut},
+	{"", inTurn(lastWords)},
+	{"value/output-cut-in-last-answer", lastAnswerCut},
+	{"value/output-recovered", labelAnswer},
+	{"value/output-from-function", asRecovered(answeredFunction)},
+	{"value/output-said-before-failure", takenBack(saidBeforeFailure)},
+	{"value/output-error-of-last-call", takenBack(errorOfLastCall)},
+	{"value/output-thrown-instead", takenBack(threwInstead)},
 }
 
 // outputElse decides what a text is worth once the status is known, or says why there is none.
 var outputElse = []resolver[*outputFacts]{
-	unmaskedAnswer,
-	noAnswer,
+	{"value/output-masked", unmaskedAnswer},
+	{"value/output-missing", noAnswer},
 }
 
 // Finish settles what the run answered and how it ended.
@@ -67,18 +69,18 @@ func (b *Builder) Finish() {
 	r, to := &b.Tape.Run, &b.Tape.Output
 	to.Provenance = tape.Provenance{}
 	o := b.outputFacts()
-	o.out = resolve(o, outputText, claim{})
+	o.out = resolve(o, outputText, claim{trail: b.trail(nil, "output.text")})
 	b.settle(o.out, to.Provenance, "output.text")
 	if o.out.message != nil {
 		to.Message = b.pool(o.out.message)
 	}
-	ended, failed := o.ended()
+	ended := o.ended()
 	r.Status, to.Status = ended.status, string(ended.status)
 	if ended.code != "" {
 		b.Finding(ended.code, 0, ended.field, ended.why)
 	}
 	if r.Status == tape.StatusError {
-		r.Error = o.runError(failed)
+		r.Error = o.runError()
 		to.Error = r.Error
 	}
 	if o.last == nil && !slices.ContainsFunc(b.Tape.Events, isToolCall) {
@@ -87,11 +89,15 @@ func (b *Builder) Finish() {
 	if o.root == nil {
 		b.Finding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
 	}
-	to.Text = b.settle(resolve(o, outputElse, claim{text: o.out.text}), to.Provenance, "output.text")
+	to.Text = b.settle(resolve(o, outputElse, claim{text: o.out.text, trail: o.out.trail}), to.Provenance, "output.text")
 }
 
 // ownAnswerCut is a run span that recorded the beginning of the answer, where the model's own record is no
 // better.
+//
+// Needs: a cut answer on the run span.
+// Refuses: a whole one of the last model call.
+// Seen in: instrumentations that limit the length of attributes.
 func ownAnswerCut(o *outputFacts, was claim) claim {
 	if chat.Damage(o.own) != tape.Truncated || o.whole {
 		return was
@@ -114,6 +120,10 @@ func lastAnswerCut(o *outputFacts, was claim) claim {
 
 // labelAnswer labels what follows from other records: an answer recovered from a later request, and all that
 // the models of an agent said where its caller is handed all of it.
+//
+// Needs: a later request that holds the answer, or a caller that is handed all that was said.
+// Refuses: an answer that its own record holds.
+// Seen in: streams; agno, and the chat client of Spring AI.
 func labelAnswer(o *outputFacts, was claim) claim {
 	recovered := o.run.Quirks.Has(genai.HandsAll)
 	if was.message != nil {
@@ -127,10 +137,26 @@ func labelAnswer(o *outputFacts, was claim) claim {
 
 // errorOfLastCall reports an answer that is the error of the model call with which the loop ended: frameworks
 // return it in place of raising it.
+//
+// Needs: a last model call that failed with these words.
+// Refuses: nothing.
+// Seen in: frameworks that return an error as a text.
 func errorOfLastCall(o *outputFacts, was claim) bool {
 	return o.failed && o.last.Obs.Error != nil && chat.SameWords(was.text, o.last.Obs.Error.Message)
 }
 
+// answeredFunction is the text that the function around the run returned.
+//
+// Needs: a run without an answer on record.
+// Refuses: a value that is no text.
+// Seen in: decorated functions around a client that nobody instruments.
+func answeredFunction(o *outputFacts) string { return o.answeredAround() }
+
+// unmaskedAnswer labels an answer in which the producer replaced something.
+//
+// Needs: a mask in the text.
+// Refuses: nothing; a text that is a mask as a whole is no value.
+// Seen in: collectors that redact.
 func unmaskedAnswer(o *outputFacts, was claim) claim {
 	if was = unmasked(o, was); was.code != "" {
 		was.settled = true
@@ -139,6 +165,10 @@ func unmaskedAnswer(o *outputFacts, was claim) claim {
 }
 
 // noAnswer says why there is none. A run that failed needs none.
+//
+// Needs: no resolver before it that found one.
+// Refuses: a run that failed, which needs none.
+// Seen in: packages that record no content unless told to.
 func noAnswer(o *outputFacts, was claim) claim {
 	switch {
 	case was.text != "" || o.Tape.Run.Status == tape.StatusError:

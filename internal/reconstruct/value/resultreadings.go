@@ -10,19 +10,23 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // resultReadings say in their order what a recorded result is, and what the model was shown of it.
-var resultReadings = []func(*resultFacts){
-	tellsTransfer,
-	emptyOfThrown,
-	nullOfThrown,
-	literalOfPython,
-	noEnvelope,
-	noValueOfThrown,
-	errorAsResult,
+var resultReadings = []struct {
+	id   rule.ID
+	read func(*resultFacts)
+}{
+	{"value/result-of-transfer", tellsTransfer},
+	{"value/result-empty-of-thrown", emptyOfThrown},
+	{"value/result-null-of-thrown", nullOfThrown},
+	{"value/result-literal-of-python", literalOfPython},
+	{"value/result-no-envelope", noEnvelope},
+	{"value/result-none-of-thrown", noValueOfThrown},
+	{"value/result-error-as-result", errorAsResult},
 }
 
 // bothWhole reports a recorded result, or none, and one that the model was shown, neither of which is
@@ -36,6 +40,10 @@ func (r *resultFacts) shownOther() bool { return !chat.SameContent(r.result.Valu
 
 // tellsTransfer puts what the framework tells the model of a transfer of control in place of what its span
 // says.
+//
+// Needs: a span that describes a hand-off.
+// Refuses: nothing.
+// Seen in: the Agents SDK of OpenAI.
 func tellsTransfer(r *resultFacts) {
 	if !r.said.Handoff {
 		return
@@ -47,6 +55,10 @@ func tellsTransfer(r *resultFacts) {
 }
 
 // emptyOfThrown takes off the empty object that was written where the tool threw.
+//
+// Needs: a span with the status of an error.
+// Refuses: an empty object that the model was shown.
+// Seen in: packages that write {} in place of nothing.
 func emptyOfThrown(r *resultFacts) {
 	v := r.result.Value
 	if r.said.StatusError && (v.Kind() == exactjson.Object && v.Len() == 0 || v.Str() == "{}") && (r.shown == nil || r.shownOther()) {
@@ -55,6 +67,10 @@ func emptyOfThrown(r *resultFacts) {
 }
 
 // nullOfThrown takes off the null that was written where the tool threw, and told to the model.
+//
+// Needs: a span with the status of an error and its words.
+// Refuses: nothing.
+// Seen in: packages that write null in place of nothing.
 func nullOfThrown(r *resultFacts) {
 	if !r.said.StatusError || !isNull(r.result.Value) || r.said.Error == nil || r.said.Error.Message == "" {
 		return
@@ -91,6 +107,10 @@ func quotedInPython(v exactjson.Value) (exactjson.Value, bool) {
 
 // noEnvelope puts a result back into what was taken off around it as an envelope: the model was shown that
 // the tool returned an object of this one member.
+//
+// Needs: a whole result on the span and in a later request.
+// Refuses: several envelopes within each other.
+// Seen in: tools that return an object of one member.
 func noEnvelope(r *resultFacts) {
 	if !r.bothWhole() || len(r.result.Envelope) != 1 || !r.result.Present() {
 		return
@@ -103,6 +123,10 @@ func noEnvelope(r *resultFacts) {
 }
 
 // noValueOfThrown takes off what Python writes of no value, where the model was told of a failure.
+//
+// Needs: a request that shows a failure.
+// Refuses: a model that was shown None itself.
+// Seen in: decorated functions in Python.
 func noValueOfThrown(r *resultFacts) {
 	v := r.result.Value
 	if r.threw = r.shown != nil && r.shown.Label == "" && r.shown.IsError && (isNull(v) || v.Str() == "None") && r.shownOther(); r.threw {

@@ -15,8 +15,8 @@ import (
 
 // runError is what the run span says went wrong, else the step that failed, else the last model call, else
 // the last event that did.
-func (o *outputFacts) runError(failed *spantree.Node) *tape.Error {
-	e := cmp.Or(o.run.Error, spantree.Observed(failed).Error)
+func (o *outputFacts) runError() *tape.Error {
+	e := cmp.Or(o.run.Error, spantree.Observed(o.step).Error)
 	if e == nil && o.last != nil {
 		e = o.last.Obs.Error
 	}

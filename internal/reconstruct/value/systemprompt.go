@@ -16,21 +16,25 @@ import (
 
 // systemPrompt decides the instructions of the run.
 var systemPrompt = []resolver[*inputFacts]{
-	instructionsSent,
-	asRecovered(instructionsKept),
-	asRecorded(instructionsOfAgent),
-	asRecorded(instructionsBelow),
-	asRecovered(preparedFor),
-	asRecovered(sentBefore),
-	asRecovered(definedBelow),
-	asRecovered(instructionsDescribed),
-	instructionsCut,
-	unmasked[*inputFacts],
-	noInstructions,
+	{"value/instructions-from-first-request", instructionsSent},
+	{"value/instructions-from-kept-messages", asRecovered(instructionsKept)},
+	{"value/instructions-from-agent", asRecorded(instructionsOfAgent)},
+	{"value/instructions-from-agents-below", asRecorded(instructionsBelow)},
+	{"value/instructions-from-preparation", asRecovered(preparedFor)},
+	{"value/instructions-from-body", asRecovered(sentBefore)},
+	{"value/instructions-from-definition", asRecovered(definedBelow)},
+	{"value/instructions-from-description", asRecovered(instructionsDescribed)},
+	{"value/instructions-cut", instructionsCut},
+	{"value/instructions-masked", unmaskedInstructions},
+	{"value/instructions-missing", noInstructions},
 }
 
 // instructionsSent is what the request of the first model call begins with. The place alone makes
 // instructions of messages without roles. A record of the run span that has roles knows better what was sent.
+//
+// Needs: a first request with a message of the system.
+// Refuses: roles that follow from places alone, where the run span recorded roles.
+// Seen in: every package that records messages.
 func instructionsSent(in *inputFacts, _ claim) claim {
 	system := chat.SystemText(in.sent)
 	switch {
@@ -50,10 +54,19 @@ func (in *inputFacts) rootHasRoles() bool {
 		!slices.ContainsFunc(in.run.Input, func(m genai.Message) bool { return chat.IsPlaced(m.Parts) })
 }
 
+// instructionsKept are those in the conversation that the run span kept.
+//
+// Needs: a run without a model call, whose run span kept its conversation.
+// Refuses: nothing.
+// Seen in: agents whose span alone came.
 func instructionsKept(in *inputFacts) string { return chat.SystemText(in.kept) }
 
 // instructionsOfAgent is what the span of the run's agent says, or a span below that stands for the same
 // agent.
+//
+// Needs: instructions on the span of the agent.
+// Refuses: nothing.
+// Seen in: packages that record instructions on the agent alone.
 func instructionsOfAgent(in *inputFacts) (system string) {
 	for agent := in.root; system == "" && agent != nil; agent = spantree.SameAgent(agent) {
 		system = chat.PartsText(agent.Obs.System)
@@ -103,11 +116,19 @@ func definedBelow(in *inputFacts) (told string) {
 }
 
 // instructionsDescribed is what a span says that tells of the agent and runs nothing.
+//
+// Needs: such a span of the only agent of its name.
+// Refuses: nothing.
+// Seen in: frameworks that record the making of an agent apart from its runs.
 func instructionsDescribed(in *inputFacts) string {
 	return chat.PartsText(spantree.Observed(in.Fragment.Description).System)
 }
 
 // instructionsCut withdraws instructions that end with a text that was cut.
+//
+// Needs: a cut text that they end with.
+// Refuses: nothing.
+// Seen in: instrumentations that limit the length of attributes.
 func instructionsCut(in *inputFacts, was claim) claim {
 	cut := func(parts []genai.Part) bool {
 		return slices.ContainsFunc(parts, func(p genai.Part) bool {
@@ -120,6 +141,13 @@ func instructionsCut(in *inputFacts, was claim) claim {
 	}
 	return claim{label: tape.Truncated, code: tape.CodeTruncated, detail: "no more than the beginning of the instructions is recorded"}
 }
+
+// unmaskedInstructions labels instructions in which the producer replaced something.
+//
+// Needs: a mask in the text.
+// Refuses: nothing; a text that is a mask as a whole is no value.
+// Seen in: collectors that redact.
+func unmaskedInstructions(in *inputFacts, was claim) claim { return unmasked(in, was) }
 
 // lacking says why no record holds instructions.
 type lacking struct {
@@ -141,6 +169,11 @@ var whyNoInstructions = []lacking{
 	{sentHistory, "", tape.CodeNoInstructions, "the run goes on from earlier turns, and what was sent holds no instructions"},
 }
 
+// noInstructions says why no record holds instructions.
+//
+// Needs: no resolver before it that found or withdrew some.
+// Refuses: a request that may have had none.
+// Seen in: APIs that take instructions beside the messages, and packages that record the messages alone.
 func noInstructions(in *inputFacts, was claim) claim {
 	if was.text != "" || was.code != "" {
 		return was

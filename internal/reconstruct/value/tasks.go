@@ -21,12 +21,20 @@ func taskInArguments(in *inputFacts) string {
 }
 
 // taskInResult is the task in what came out of the run span, under a name that means nothing else.
+//
+// Needs: a prompt for the model that holds the task among words of the framework.
+// Refuses: names that may mean something else.
+// Seen in: frameworks whose output repeats the description of the task.
 func taskInResult(in *inputFacts) string {
 	return taskIn(in.run.OutputData.Value, in.prompt, chat.TaskNames[:chat.TaskOnly], chat.MaxEnvelopes)
 }
 
 // taskKept is what the user said before the first answer of the conversation that the run span kept, or the
 // task in it.
+//
+// Needs: a run without a model call, whose run span kept its conversation.
+// Refuses: nothing.
+// Seen in: agents whose span alone came.
 func taskKept(in *inputFacts) string {
 	prompt, _ := chat.LastUser(in.kept)
 	return cmp.Or(taskIn(in.run.InputData.Value, prompt, chat.TaskNames, chat.MaxEnvelopes), prompt)

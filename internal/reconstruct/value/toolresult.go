@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -30,6 +31,7 @@ type resultFacts struct {
 
 // outcome is a way in which a tool call ends. One without a write has no result.
 type outcome struct {
+	id    rule.ID
 	when  func(*resultFacts) bool
 	write func(*resultFacts)
 	label tape.Label
@@ -41,18 +43,18 @@ type outcome struct {
 
 // outcomes are asked in their order; the first that holds counts.
 var outcomes = []outcome{
-	{when: maskedUnshown, label: tape.Masked, code: tape.CodeMasked, why: "the producer masked the result"},
-	{when: recordedBest, write: (*resultFacts).writeRecorded},
-	{when: failureShown, write: (*resultFacts).writeFailureShown},
-	{when: isShown, write: (*resultFacts).writeShown},
-	{when: (*resultFacts).waits, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the call waits for a person or a resume", unanswered: true},
-	{when: wentOnUnseen, label: tape.Missing, code: tape.CodeResultMissing, why: "the request that would show the result was not recorded whole"},
-	{when: hasBegun, write: (*resultFacts).writeBegun, label: tape.Missing, code: tape.CodeResultMissing, why: "the step that ran the call failed before it returned; what the tool came to is recorded nowhere", unanswered: true},
-	{when: neverStarted, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the model asked for the call and nothing shows an answer", unanswered: true},
-	{when: wasEndedAround, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the program around the call ended it; what the tool came to, no record tells"},
-	{when: hasFailed},
-	{when: endedAround, write: (*resultFacts).writeEndedAround},
-	{when: func(*resultFacts) bool { return true }, label: tape.Missing, code: tape.CodeResultMissing, why: "no record holds the result"},
+	{id: "value/result-masked", when: maskedUnshown, label: tape.Masked, code: tape.CodeMasked, why: "the producer masked the result"},
+	{id: "value/result-from-span", when: recordedBest, write: (*resultFacts).writeRecorded},
+	{id: "value/result-failure-shown", when: failureShown, write: (*resultFacts).writeFailureShown},
+	{id: "value/result-from-request", when: isShown, write: (*resultFacts).writeShown},
+	{id: "value/result-awaited", when: (*resultFacts).waits, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the call waits for a person or a resume", unanswered: true},
+	{id: "value/result-in-unrecorded-request", when: wentOnUnseen, label: tape.Missing, code: tape.CodeResultMissing, why: "the request that would show the result was not recorded whole"},
+	{id: "value/result-of-failed-step", when: hasBegun, write: (*resultFacts).writeBegun, label: tape.Missing, code: tape.CodeResultMissing, why: "the step that ran the call failed before it returned; what the tool came to is recorded nowhere", unanswered: true},
+	{id: "value/result-never-shown", when: neverStarted, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the model asked for the call and nothing shows an answer", unanswered: true},
+	{id: "value/result-ended-around", when: wasEndedAround, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the program around the call ended it; what the tool came to, no record tells"},
+	{id: "value/result-failed", when: hasFailed},
+	{id: "value/result-ended-by-agent", when: endedAround, write: (*resultFacts).writeEndedAround},
+	{id: "value/result-missing", when: noResult, label: tape.Missing, code: tape.CodeResultMissing, why: "no record holds the result"},
 }
 
 func (b *Builder) toolResult(k *ledger.Call, e *tape.Event) {
@@ -60,8 +62,11 @@ func (b *Builder) toolResult(k *ledger.Call, e *tape.Event) {
 	if k.By != nil {
 		r.shown = k.By.Shown
 	}
-	for _, read := range resultReadings {
-		read(r)
+	decided := b.trail(k, "result")
+	for _, reading := range resultReadings {
+		was := r.result.Value
+		reading.read(r)
+		decided.add(reading.id, was, r.result.Value)
 	}
 	r.failed = !r.waits() && (r.said.Failed || r.threw || r.words != "" || r.said.StatusError && r.failureTold())
 	if r.said.StatusError && !r.failed && !r.waits() {
@@ -71,6 +76,7 @@ func (b *Builder) toolResult(k *ledger.Call, e *tape.Event) {
 	if end.write != nil {
 		end.write(r)
 	}
+	decided.add(end.id, exactjson.Value{}, e.Result)
 	if b.mark(e, "result", end.label, end.code, end.why); end.unanswered {
 		e.Status = tape.EventError
 	}
@@ -86,11 +92,20 @@ func (b *Builder) toolResult(k *ledger.Call, e *tape.Event) {
 	}
 }
 
+// maskedUnshown reports a result that the producer masked.
+//
+// Needs: no request that shows it whole.
+// Refuses: a request that does.
+// Seen in: collectors that redact.
 func maskedUnshown(r *resultFacts) bool {
 	return r.result.Label == tape.Masked && (r.shown == nil || r.shown.Label != "")
 }
 
 // recordedBest reports a recorded result that no request shows better.
+//
+// Needs: a result on the span.
+// Refuses: a damaged one that a request shows whole, unless its numbers were rounded before.
+// Seen in: most packages.
 func recordedBest(r *resultFacts) bool {
 	return r.result.Present() && (chat.Undamaged(r.result.Label) || r.shown == nil || r.shown.Label != "" || r.result.Label == tape.Lossy && roundedBefore(r.result.Value, r.shown.Result))
 }
@@ -105,31 +120,83 @@ func roundedBefore(result, shown exactjson.Value) bool {
 	return result.HasBigInt() && result.Equal(shown)
 }
 
+// failureShown reports a call that failed, whose words only a request shows.
+//
+// Needs: a failed call without a result of its own.
+// Refuses: nothing.
+// Seen in: packages that record no error on tools.
 func failureShown(r *resultFacts) bool { return isShown(r) && r.failed && !r.result.Present() }
 
+// isShown reports a result that a later request shows.
+//
+// Needs: no better record on the span.
+// Refuses: nothing.
+// Seen in: instrumentations of a provider's client alone.
 func isShown(r *resultFacts) bool { return r.shown != nil }
 
+// waits reports a call that a person or a resume has to answer.
+//
+// Needs: a span that says that it was interrupted.
+// Refuses: a result on the span.
+// Seen in: LangGraph and Genkit, whose agents wait for a person.
 func (r *resultFacts) waits() bool { return r.said.Interrupted && !r.result.Present() }
 
 // wentOnUnseen reports a call without a span after which its agent asked the model again, in a request that
 // was not recorded whole: what came of the call may stand in the rest.
+//
+// Needs: a later model call of the agent.
+// Refuses: a call with a span.
+// Seen in: instrumentations that limit the length of attributes.
 func wentOnUnseen(r *resultFacts) bool {
 	return len(r.call.Nodes) == 0 && slices.ContainsFunc(r.Calls.Models, func(m *ledger.Call) bool {
 		return m.Agent == r.call.Agent && m.Seq > r.call.Seq && !chat.Undamaged(m.Obs.RequestLabel)
 	})
 }
 
+// hasBegun reports a call that no span reports, in a step that failed.
+//
+// Needs: the id of the call in what went into the step.
+// Refuses: a step with a span of its tool.
+// Seen in: LangGraph, which ends the calls beside one that failed.
 func hasBegun(r *resultFacts) bool { return r.begun(r.call) != nil }
 
+// neverStarted reports a call that only the response tells of.
+//
+// Needs: no span of the call but one of a hand-off.
+// Refuses: nothing.
+// Seen in: runs that ended with a call for somebody else.
 func neverStarted(r *resultFacts) bool { return len(r.call.Nodes) == 0 || r.said.Handoff }
 
+// wasEndedAround reports a call that the program around it ended.
+//
+// Needs: a failure that says so.
+// Refuses: nothing.
+// Seen in: asyncio, AbortController and context.Context, which end calls beside one that failed.
 func wasEndedAround(r *resultFacts) bool {
 	return r.failed && (r.call.Maybe || wasStopped(r.said.Error))
 }
 
+// hasFailed reports a call that failed: it has no result.
+//
+// Needs: a failure on its span, or one that the model was told.
+// Refuses: nothing.
+// Seen in: most packages.
 func hasFailed(r *resultFacts) bool { return r.failed }
 
+// endedAround reports a call that says nothing of how it ended, in an agent that failed with the name of its
+// tool.
+//
+// Needs: an error of the agent that names the tool.
+// Refuses: a model that was asked again since.
+// Seen in: streams of the AI SDK 4.
 func endedAround(r *resultFacts) bool { return r.endedBy() != nil }
+
+// noResult is every other call.
+//
+// Needs: a span that holds no result, and no request that shows it.
+// Refuses: nothing.
+// Seen in: packages that record no results.
+func noResult(*resultFacts) bool { return true }
 
 func (r *resultFacts) writeRecorded() {
 	r.event.Result, r.event.Envelope = r.result.Value, r.result.Envelope

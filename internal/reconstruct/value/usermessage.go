@@ -13,27 +13,31 @@ import (
 
 // userMessage decides what the user said, from messages and tasks.
 var userMessage = []resolver[*inputFacts]{
-	saidToRunSpan,
-	reworded(asSent),
-	asRecorded(taskInArguments),
-	asRecorded(taskInResult),
-	asRecorded(taskAbove),
-	lastSent,
-	asRecovered(taskKept),
-	asRecovered(askedAbove),
-	asRecorded(loneTask),
-	asRecovered(preparedFirst),
+	{"value/message-from-run-span", saidToRunSpan},
+	{"value/message-in-words-of-request", reworded(asSent)},
+	{"value/message-from-task-in-arguments", asRecorded(taskInArguments)},
+	{"value/message-from-task-in-result", asRecorded(taskInResult)},
+	{"value/message-from-task-above", asRecorded(taskAbove)},
+	{"value/message-from-first-request", lastSent},
+	{"value/message-from-kept-messages", asRecovered(taskKept)},
+	{"value/message-from-agent-above", asRecovered(askedAbove)},
+	{"value/message-from-lone-task", asRecorded(loneTask)},
+	{"value/message-from-preparation", asRecovered(preparedFirst)},
 }
 
 // userMessageElse decides it from whatever the run was started with, or says that no record holds it.
 var userMessageElse = []resolver[*inputFacts]{
-	asRecorded(startedWith),
-	askedOfFunction,
-	unmaskedMessage,
-	noUserMessage,
+	{"value/message-from-input-data", asRecorded(startedWith)},
+	{"value/message-from-function", askedOfFunction},
+	{"value/message-masked", unmaskedMessage},
+	{"value/message-missing", noUserMessage},
 }
 
 // saidToRunSpan is the run's own record of its input.
+//
+// Needs: a text of a user in the input of the run span.
+// Refuses: a text that was cut: no more than its beginning is known.
+// Seen in: most packages with a span of the agent.
 func saidToRunSpan(in *inputFacts, was claim) claim {
 	text, label := chat.LastUserOf(in.run.Input)
 	if label == tape.Truncated {
@@ -46,6 +50,10 @@ func saidToRunSpan(in *inputFacts, was claim) claim {
 
 // asSent is the record of the run span in the words of the request, where it is known how the two belong
 // together.
+//
+// Needs: a request whose last message of a user is whole, and stands in the record, or holds it.
+// Refuses: a list of messages that is damaged in any other way than by a cut.
+// Seen in: agents whose run span records the message as JSON, or with the history before it.
 func asSent(in *inputFacts, recorded string) string {
 	switch {
 	case in.damage == "" && isWhole(in.run.InputData, in.prompt):
@@ -65,6 +73,10 @@ func asSent(in *inputFacts, recorded string) string {
 
 // lastSent is the last message of a user in the request of the first model call. The last message of a list
 // that was cut is not known, and neither is what the user asked last.
+//
+// Needs: a first request with a message of a user.
+// Refuses: a list that was cut, whose last message is not known.
+// Seen in: every package that records messages.
 func lastSent(in *inputFacts, was claim) claim {
 	if was.text != "" || in.prompt == "" || in.list == tape.Truncated || in.list != "" && in.damage != "" {
 		return was
@@ -102,6 +114,10 @@ func askedAbove(in *inputFacts) (asked string) {
 }
 
 // preparedFirst is what steps of the program put together for a model whose calls no span reports.
+//
+// Needs: a conversation in a step of a run without a model call.
+// Refuses: a run with a model call.
+// Seen in: LlamaIndex's workflows; functions around a client that nobody instruments.
 func preparedFirst(in *inputFacts) string {
 	if in.first != nil {
 		return ""
@@ -110,6 +126,10 @@ func preparedFirst(in *inputFacts) string {
 }
 
 // startedWith is what an agent was started with where that was no message.
+//
+// Needs: input of the run span that is no message.
+// Refuses: a span that is an agent by its shape alone.
+// Seen in: agents that are started with an object.
 func startedWith(in *inputFacts) string {
 	if in.run.WeakAgent {
 		return ""
@@ -118,6 +138,10 @@ func startedWith(in *inputFacts) string {
 }
 
 // askedOfFunction is the text that the function around the run was called with.
+//
+// Needs: a function around the run that was called with a text.
+// Refuses: a message of which the beginning is known.
+// Seen in: decorated functions around a run.
 func askedOfFunction(in *inputFacts, was claim) claim {
 	if was.beginning || was.label != "" {
 		return was
@@ -126,6 +150,10 @@ func askedOfFunction(in *inputFacts, was claim) claim {
 }
 
 // unmaskedMessage looks for masks in a message of which nothing worse is known.
+//
+// Needs: a mask in the text.
+// Refuses: a message that has a label already.
+// Seen in: collectors that redact.
 func unmaskedMessage(in *inputFacts, was claim) claim {
 	if was.label != "" {
 		return was
@@ -134,6 +162,10 @@ func unmaskedMessage(in *inputFacts, was claim) claim {
 }
 
 // noUserMessage says why there is none.
+//
+// Needs: no resolver before it that found one.
+// Refuses: nothing.
+// Seen in: packages that record no content unless told to.
 func noUserMessage(in *inputFacts, was claim) claim {
 	if was.text != "" || was.label != "" {
 		return was

@@ -65,15 +65,17 @@ func Of(ctx context.Context, d *deck.Deck, at deck.Location, t *tape.Tape) (e re
 
 // Lines tells every decision about a run, in the order in which they were made.
 func Lines(e reconstruct.Explanation) []string {
-	if len(e.Decisions) == 0 {
-		return []string{untouched}
+	var lines []string
+	if !slices.ContainsFunc(e.Decisions, isRepair) {
+		lines = append(lines, untouched)
 	}
-	lines := make([]string, len(e.Decisions))
-	for i, d := range e.Decisions {
-		lines[i] = line(d, true)
+	for _, d := range e.Decisions {
+		lines = append(lines, line(d, true))
 	}
 	return lines
 }
+
+func isRepair(d reconstruct.Decision) bool { return !d.Values() }
 
 // untouched says that no rule decided about the run as a whole, or about any of its events.
 const untouched = "no rule changed it"
@@ -99,18 +101,26 @@ func event(w io.Writer, e reconstruct.Explanation, seq int) error {
 		fmt.Fprintf(&b, "  spans   %s\n", strings.Join(ev.SpanIDs, ", "))
 	}
 	labels(&b, ev.Provenance)
-	decided := false
+	decided(&b, e, func(d reconstruct.Decision) bool { return d.Seq == seq && !d.Values() })
 	for _, d := range e.Decisions {
-		if d.Seq == seq {
+		if d.Seq == seq && d.Values() {
 			fmt.Fprintf(&b, "  %s\n", line(d, false))
-			decided = true
 		}
-	}
-	if !decided {
-		b.WriteString("  no rule changed it\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// decided tells the decisions of rules, or that there is none.
+func decided(b *strings.Builder, e reconstruct.Explanation, is func(reconstruct.Decision) bool) {
+	if !slices.ContainsFunc(e.Decisions, is) {
+		b.WriteString("  " + untouched + "\n")
+	}
+	for _, d := range e.Decisions {
+		if is(d) {
+			fmt.Fprintf(b, "  %s\n", line(d, false))
+		}
+	}
 }
 
 // section is a member of the tape whose fields can be asked for.
@@ -123,7 +133,8 @@ var fieldsOf = map[string]func(*tape.Tape) section{
 	"input": func(t *tape.Tape) section {
 		return section{t.Input.Provenance, []string{"user_message", "system_prompt", "messages"}}
 	},
-	"output": func(t *tape.Tape) section { return section{t.Output.Provenance, []string{"text"}} },
+	"output": func(t *tape.Tape) section { return section{t.Output.Provenance, []string{"text", "message"}} },
+	"run":    func(*tape.Tape) section { return section{nil, []string{"status"}} },
 	"config": func(t *tape.Tape) section { return section{t.Config.Provenance, []string{"model"}} },
 }
 
@@ -134,18 +145,9 @@ func field(w io.Writer, e reconstruct.Explanation, of string) error {
 	fmt.Fprintf(&b, "%s\n", of)
 	switch read := fieldsOf[name]; {
 	case of == "run":
-		decided := false
-		for _, d := range e.Decisions {
-			if d.Seq == 0 {
-				fmt.Fprintf(&b, "  %s\n", line(d, false))
-				decided = true
-			}
-		}
-		if !decided {
-			b.WriteString("  " + untouched + "\n")
-		}
+		decided(&b, e, func(d reconstruct.Decision) bool { return d.Seq == 0 && !d.Values() })
 	case read == nil || !slices.Contains(read(e.Tape).fields, field):
-		return fmt.Errorf("--why %.40q: want the number of an event, run, input.user_message, input.system_prompt, input.messages, output.text or config.model", of)
+		return fmt.Errorf("--why %.40q: want the number of an event, run, run.status, input.user_message, input.system_prompt, input.messages, output.text, output.message or config.model", of)
 	default:
 		for _, f := range e.Tape.Fidelity.Findings {
 			if f.Seq == 0 && f.Field == of {
@@ -153,6 +155,11 @@ func field(w io.Writer, e reconstruct.Explanation, of string) error {
 			}
 		}
 		fmt.Fprintf(&b, "  label   %s\n", cmp.Or(string(read(e.Tape).labels[field]), "none"))
+		for _, d := range e.Decisions {
+			if d.Seq == 0 && d.Field == of {
+				fmt.Fprintf(&b, "  %s\n", line(d, false))
+			}
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
