@@ -277,3 +277,23 @@ func TestAGraphThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAToolDidIsPartOfTheRunThatWasShownItsAnswer(t *testing.T) {
+	const outer, inner = 98, 99 // spans of the application that are no evidence
+	ask, asked := asks(call("c1", "expert", `{"question":"q"}`)), asks(call("c2", "f", `{}`))
+	build := func(shown string) []*tape.Tape {
+		tr := newTrace()
+		tr.chat(1, outer, 1, 10, list(user("q")), list(ask))
+		tr.chat(2, inner, 20, 30, list(user("q")), list(asked))
+		tr.chat(3, inner, 40, 50, list(user("q"), asked, shows("c2", "r")), list(says("it is so")))
+		tr.chat(4, outer, 60, 70, list(user("q"), ask, shows("c1", shown)), list(says("end")))
+		return tr.runs(t)
+	}
+	tp := the(t, build("it is so"))
+	if tp.Usage.ModelCalls != 4 || tp.Usage.ToolCalls != 2 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("events %v, answer %v", events(tp), tp.Output.Text)
+	}
+	if tapes := build("something else"); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: nobody was shown the answer of the second", len(tapes))
+	}
+}

@@ -56,3 +56,68 @@ func TestRunThatFailedInAClientOfAModelAskedOne(t *testing.T) {
 		}
 	}
 }
+
+// A crew whose first model call threw is recorded as what it was handed, and how it failed: that it asked a model, the error tells.
+func TestCrewWhoseFirstModelCallThrewIsARun(t *testing.T) {
+	const task = `{"id":"1","description":"count the days"}`
+	for name, c := range map[string]struct {
+		tasks, thrown string
+		want          int
+	}{
+		"the error of a client": {"[" + task + "]", "openai.BadRequestError", 1},
+		"an error of its own":   {"[" + task + "]", "builtins.ValueError", 0},
+		"several tasks":         {"[" + task + "," + task + "]", "openai.BadRequestError", 0},
+	} {
+		tr := newTrace()
+		s := tr.in("openinference.instrumentation.crewai", "Crew.kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "crew_tasks", c.tasks)
+		s.Status().SetCode(ptrace.StatusCodeError)
+		e := s.Events().AppendEmpty()
+		e.SetName("exception")
+		e.Attributes().PutStr("exception.type", c.thrown)
+		e.Attributes().PutStr("exception.message", "refused")
+		tr.in("openinference.instrumentation.crewai", "assistant._execute_core", 2, 1, 10, 90, "openinference.span.kind", "AGENT", "input.value", `{"agent":{"role":"assistant","backstory":"You are kind."},"context":"","tools":[]}`)
+		tapes := tr.runs(t)
+		if len(tapes) != c.want {
+			t.Fatalf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+		if c.want == 0 {
+			continue
+		}
+		tp := tapes[0]
+		if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "count the days" || tp.Input.SystemPrompt == nil || *tp.Input.SystemPrompt != "You are kind." || tp.Run.Status != tape.StatusError || tp.Fidelity.Replayable.Tools {
+			t.Errorf("%s: %v %v %s %+v", name, tp.Input.UserMessage, tp.Input.SystemPrompt, tp.Run.Status, tp.Fidelity.Replayable)
+		}
+	}
+}
+
+// A run that kept what its model was sent, and answered, asked it once. Where more was said, others tell of it.
+func TestRunThatKeptItsRequestAskedAModelOnce(t *testing.T) {
+	const system, asked = `{"role":"system","content":"You are an assistant."}`, `{"role":"user","content":"Count the days."}`
+	for name, c := range map[string]struct {
+		messages, raw string
+		want          int
+	}{
+		"instructions and a question": {system + "," + asked, "done", 1},
+		"no answer":                   {system + "," + asked, "", 0},
+		"no instructions":             {asked + "," + asked, "done", 0},
+		"ends otherwise":              {system + "," + asked + `,{"role":"tool","content":"r"}`, "done", 0},
+	} {
+		tr := newTrace()
+		tr.in("openinference.instrumentation.crewai", "Crew.kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "crew_tasks", `[{"id":"1","description":"Count the days."}]`,
+			"output.value", `{"raw":"`+c.raw+`","tasks_output":[{"raw":"`+c.raw+`","output_format":"raw","messages":[`+c.messages+`]}]}`)
+		got := 0
+		for _, tp := range tr.runs(t) {
+			for _, e := range tp.Events {
+				if e.Type == tape.EventModelCall {
+					got++
+					if len(e.Request.Messages) != 2 || e.Provenance["response.message"] != tape.Recovered || e.Provenance["request.messages"] != tape.Recovered {
+						t.Errorf("%s: %+v", name, e)
+					}
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %d model calls, want %d", name, got, c.want)
+		}
+	}
+}

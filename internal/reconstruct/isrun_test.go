@@ -24,3 +24,23 @@ func TestStateThatEndsWithResultsIsARun(t *testing.T) {
 		}
 	}
 }
+
+// Where no tool ran, nothing but the conversation that was kept shows that an agent did.
+func TestConversationThatWasKeptIsARun(t *testing.T) {
+	const asked = `{"role":"user","content":"Current Task: count the days\n\nbegin!"}`
+	for name, c := range map[string]struct {
+		messages string
+		want     int
+	}{"instructions and a task": {`{"role":"system","content":"You are an assistant."},` + asked, 1}, "a task": {asked, 0}, "none": {"", 0}} {
+		tr := newTrace()
+		tr.in("openinference.instrumentation.crewai", "Crew.kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "crew_tasks", `[{"id":"1","description":"count the days"}]`,
+			"output.value", `{"raw":"done","tasks_output":[{"raw":"done","output_format":"raw","messages":[`+c.messages+`]}]}`)
+		tapes := tr.runs(t)
+		if len(tapes) != c.want {
+			t.Fatalf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+		if c.want == 1 && (*tapes[0].Input.UserMessage != "count the days" || *tapes[0].Output.Text != "done") {
+			t.Errorf("%s: %q answers %q", name, *tapes[0].Input.UserMessage, *tapes[0].Output.Text)
+		}
+	}
+}

@@ -162,3 +162,39 @@ func TestNullIsWhatAToolWithoutArgumentsReceived(t *testing.T) {
 		}
 	}
 }
+
+// A call without an outcome failed if what is around it failed and says that this tool did.
+func TestAFailureAroundACallNamesTheToolThatFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		message string
+		again   bool // another call of the turn with the same name has no outcome either
+		later   bool // the model was asked once more
+		want    bool
+	}{
+		"it names the tool":        {message: "Error executing tool look: no such row", want: true},
+		"in quotes":                {message: "Tool 'look' failed", want: true},
+		"another tool":             {message: "Error executing tool lookup: no such row"},
+		"the word of a sentence":   {message: "the model could not look"},
+		"one of two equal names":   {message: "Error executing tool look: no such row", again: true},
+		"the model was told of it": {message: "Error executing tool look: no such row", later: true},
+	} {
+		tr := newTrace()
+		root := tr.agent("clerk", 1, 0, 0, 100)
+		root.Status().SetCode(ptrace.StatusCodeError)
+		root.Status().SetMessage(c.message)
+		calls := []string{call("call_0001", "look", `{"x":1}`)}
+		if c.again {
+			calls = append(calls, call("call_0002", "look", `{"x":2}`))
+			tr.tool("look", 4, 1, 20, 30, "call_0002", `{"x":2}`, "")
+		}
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(calls...)))
+		tr.tool("look", 3, 1, 20, 30, "call_0001", `{"x":1}`, "")
+		if c.later {
+			tr.chat(5, 1, 40, 50, list(user("q")), "")
+		}
+		e := the(t, tr.runs(t)).Events[1]
+		if got := e.Status == tape.EventError && e.Error != nil; got != c.want || got && (e.Error.Message != c.message || e.Provenance["error"] != tape.Recovered) {
+			t.Errorf("%s: status %s, error %v", name, e.Status, e.Error)
+		}
+	}
+}

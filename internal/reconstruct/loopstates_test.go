@@ -4,7 +4,6 @@
 package reconstruct_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -65,32 +64,4 @@ func recordedBeside(t *testing.T, spans, records [][4]any) *tape.Tape {
 		logs = append(logs, []any{"claude_code.api_request", r[1], 1, "input_tokens", r[2], "output_tokens", 1, "duration_ms", 10, "gen_ai.response.id", r[3], session, "s", prompt, "p"})
 	}
 	return the(t, tr.with(t, append(logs, []any{"claude_code.assistant_response", 401, 1, "response", "end", session, "s", prompt, "p"})...))
-}
-
-// The records of the later model calls lie in the trace of the run, their spans in a trace of its own.
-func TestRecordsInAnotherTraceThanTheirSpanAreOfOneCall(t *testing.T) {
-	first := [4]any{1, 20, 10, ""}
-	for _, c := range []struct {
-		name           string
-		spans, records [][4]any
-		calls          int
-		said           bool // that tokens alone tell that they are one
-	}{
-		{"tokens and time are the same", [][4]any{first, {200, 300, 20, ""}}, [][4]any{first, {0, 300, 20, ""}}, 2, false},
-		{"another clock", [][4]any{first, {200, 220, 20, ""}}, [][4]any{first, {0, 400, 20, ""}}, 2, true},
-		{"two calls with as many tokens", [][4]any{first, {200, 300, 20, ""}, {310, 400, 20, ""}}, [][4]any{first, {0, 300, 20, ""}, {0, 400, 20, ""}}, 3, false},
-		{"as many tokens of another response", [][4]any{first, {200, 300, 20, "r1"}}, [][4]any{first, {0, 300, 20, "r2"}}, 3, false},
-		{"three calls with as many tokens, two of which have lost their span, at other times", [][4]any{first, {200, 220, 20, ""}}, [][4]any{first, {0, 300, 20, ""}, {0, 400, 20, ""}}, 4, false},
-	} {
-		tp := recordedBeside(t, c.spans, c.records)
-		if tp.Usage.ModelCalls != c.calls {
-			t.Errorf("%s: events %v, want %d model calls", c.name, events(tp), c.calls)
-		}
-		if said := slices.Contains(codesOf(tp), tape.CodeDuplicateReport); said != c.said {
-			t.Errorf("%s: findings %v", c.name, codes(tp))
-		}
-		if tp.Output.Text == nil || *tp.Output.Text != "end" {
-			t.Errorf("%s: answered %v", c.name, tp.Output.Text)
-		}
-	}
 }

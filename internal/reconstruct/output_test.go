@@ -4,11 +4,8 @@
 package reconstruct_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/tapedeck/tapedeck/tape"
 )
 
 // cutTo is a value as an SDK with a limit of so many characters keeps it: no mark says so, but that several values end there.
@@ -17,26 +14,6 @@ func cutTo(limit int, value string) string {
 		return string(r[:limit])
 	}
 	return value
-}
-
-func TestInstructionsThatALimitCutAreNamed(t *testing.T) {
-	for name, c := range map[string]struct {
-		system string
-		want   bool
-	}{"cut": {strings.Repeat("be brief and be kind. ", 40), true}, "none": {"", false}} {
-		var messages []string
-		if c.system != "" {
-			messages = append(messages, `{"role":"system","parts":[{"type":"text","content":`+quote(c.system)+`}]}`)
-		}
-		messages = append(messages, user(strings.Repeat("what now? ", 60)))
-		tr := newTrace()
-		tr.agent("a", 1, 0, 0, 100)
-		tr.chat(2, 1, 1, 10, cutTo(256, list(messages...)), list(says("yes")))
-		tp := the(t, tr.runs(t))
-		if got := slices.Contains(codes(tp), "truncated") && slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool { return f.Field == "input.system_prompt" }); got != c.want || tp.Input.SystemPrompt != nil {
-			t.Errorf("%s: said %v (%v)", name, got, codes(tp))
-		}
-	}
 }
 
 // The last response was cut behind the text of the answer: what the run span tells whole, and the same, is the answer.

@@ -4,9 +4,7 @@
 package reconstruct_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -30,29 +28,6 @@ func TestWhatIsAskedAfterAHistoryIsTheLastTurn(t *testing.T) {
 		tr.chat(2, 1, 1, 10, conversation, list(says("Booked.")))
 		if got := *the(t, tr.runs(t)).Input.UserMessage; got != want {
 			t.Errorf("recorded %q: the user message is %q, want %q", recorded, got, want)
-		}
-	}
-}
-
-// A memory that was filled before holds the instructions behind what was said earlier. Several messages of the system are notes along the way.
-func TestInstructionsMayStandBehindAHistory(t *testing.T) {
-	note := `{"role":"system","parts":[{"type":"text","content":"be brief"}]}`
-	for name, c := range map[string]struct {
-		request string
-		want    string
-	}{
-		"one": {list(user("I travel in May."), says("Where to?"), note, user("To Lisbon.")), "be brief"},
-		"two": {list(user("I travel in May."), note, says("Where to?"), note, user("To Lisbon.")), ""},
-	} {
-		tr := newTrace()
-		tr.agent("a", 1, 0, 0, 100)
-		tr.chat(2, 1, 1, 10, c.request, list(says("Booked.")))
-		got := ""
-		if system := the(t, tr.runs(t)).Input.SystemPrompt; system != nil {
-			got = *system
-		}
-		if got != c.want {
-			t.Errorf("%s: the instructions are %q, want %q", name, got, c.want)
 		}
 	}
 }
@@ -128,58 +103,6 @@ func TestFirstMessageStaysWhatIsAskedWhenNobodyHasAnsweredIt(t *testing.T) {
 	}
 }
 
-func TestPythonTextOfAResultIsTheValue(t *testing.T) {
-	for recorded, want := range map[string]string{
-		`{'city': 'Oslo', 'temp': 17, 'ok': True, 'none': None}`: `{"city":"Oslo","none":null,"ok":true,"temp":17}`,
-		`[1, 'two', None, {'three': 3}]`:                         `[1,"two",null,{"three":3}]`,
-		`{'when': datetime.date(2026, 1, 1)}`:                    `"{'when': datetime.date(2026, 1, 1)}"`,
-		`[draft] 'a'`:                                            `"[draft] 'a'"`,
-		`True`:                                                   `true`,
-		`False`:                                                  `false`,
-		`None`:                                                   `"None"`, // a word of its own in many a text that a tool returns
-		`False alarm`:                                            `"False alarm"`,
-	} {
-		tr := newTrace()
-		tr.agent("a", 1, 0, 0, 100)
-		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{}`))))
-		tr.tool("f", 3, 1, 11, 12, "c1", "{}", recorded)
-		tr.chat(4, 1, 20, 30, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", recorded)), list(says("end")))
-		tapes := tr.runs(t)
-		tr = newTrace() // only the request shows it
-		tr.agent("a", 1, 0, 0, 100)
-		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{}`))))
-		tr.chat(4, 1, 20, 30, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", recorded)), list(says("end")))
-		for _, e := range append(the(t, tapes).Events, the(t, tr.runs(t)).Events...) {
-			if got, err := e.Result.AppendCanonical(nil); e.Type == tape.EventToolCall && (err != nil || string(got) != want) {
-				t.Errorf("%s: the result is %s, want %s", recorded, e.Result.JSON(), want)
-			}
-		}
-	}
-}
-
-// Some frameworks leave the instructions out where there are earlier turns. That nothing holds them is said.
-func TestInstructionsThatAHistoryLacksAreSaid(t *testing.T) {
-	for _, c := range []struct {
-		request string
-		want    bool
-	}{
-		{list(user("I travel in May."), says("Where to?"), user("To Lisbon.")), true},
-		{list(user("To Lisbon.")), false},
-		{list(`{"role":"system","parts":[{"type":"text","content":"Be brief."}]}`, user("I travel in May."), says("Where to?"), user("To Lisbon.")), false},
-	} {
-		tr := newTrace()
-		tr.agent("a", 1, 0, 0, 100)
-		tr.chat(2, 1, 1, 10, c.request, list(says("Booked.")))
-		tp := the(t, tr.runs(t))
-		said := slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool {
-			return f.Code == tape.CodeNoInstructions && f.Field == "input.system_prompt"
-		})
-		if said != c.want || said && tp.Input.SystemPrompt != nil {
-			t.Errorf("%s: said %v, want %v", c.request, said, c.want)
-		}
-	}
-}
-
 // A framework records an empty answer of a call that failed.
 func TestEmptyAnswerBesideAnErrorIsNone(t *testing.T) {
 	for _, c := range []struct {
@@ -214,27 +137,5 @@ func TestWhatTheUserSaidInsideTheInputOfAnAgent(t *testing.T) {
 		if in := the(t, tr.runs(t)).Input.UserMessage; in == nil || *in != c.want {
 			t.Errorf("%s, sent %s: %v", c.recorded, c.sent, in)
 		}
-	}
-}
-
-// What the user says may be JSON that looks like a message, or like what holds one.
-func TestUserMessageThatIsJSONIsTheWholeText(t *testing.T) {
-	const said = `{"type": null, "content": "seven"}`
-	text, _ := json.Marshal(said)
-	for name, c := range map[string]struct{ given, asked, want string }{
-		"alone":                  {said, said, said},
-		"as a member":            {`{"input":` + string(text) + `}`, said, said},
-		"as an argument":         {`{"args":[` + string(text) + `],"kwargs":{}}`, said, said},
-		"the model was sent it":  {said, "seven", "seven"},
-		"the model was sent two": {said, `{"type": null, "content": "eight"}`, "seven"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tr := newTrace()
-			tr.in("langsmith", "chat", 1, 0, 0, 20, "langsmith.span.kind", "chain", "langsmith.trace.name", "chat", "gen_ai.prompt", c.given, "gen_ai.completion", `{"outputs":"done"}`)
-			tr.chat(2, 1, 1, 10, list(user(c.asked)), list(says("done")))
-			if in := the(t, tr.runs(t)).Input.UserMessage; in == nil || *in != c.want {
-				t.Errorf("%v, want %s", in, c.want)
-			}
-		})
 	}
 }

@@ -37,3 +37,28 @@ func TestLastCallOfWhichNothingIsRecorded(t *testing.T) {
 		})
 	}
 }
+
+// Where no answer of any call is on record, that the last one shows none either does not mean that the run did not end.
+func TestWhoRecordsNoAnswersShowsNoneOfTheLastCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		first string // the answer of the first call
+		ok    bool   // the last call says that it ended well
+		want  tape.RunStatus
+	}{
+		"none is on record":     {ok: true, want: tape.StatusOK},
+		"the first one is":      {first: list(says("a moment")), ok: true, want: tape.StatusIncomplete},
+		"it does not say so":    {want: tape.StatusIncomplete},
+		"neither of the latter": {first: list(says("a moment")), want: tape.StatusIncomplete},
+	} {
+		tr := newTrace()
+		tr.in("app", "handle", 9, 0, 0, 100)
+		tr.chat(1, 9, 1, 10, list(user("q")), c.first)
+		tr.tool("look", 2, 9, 20, 30, "call_0001", `{"x":1}`, "r")
+		if last := tr.chat(3, 9, 40, 50, list(user("q"), shows("call_0001", "r")), ""); c.ok {
+			last.Status().SetCode(ptrace.StatusCodeOk)
+		}
+		if tp := the(t, tr.runs(t)); tp.Run.Status != c.want {
+			t.Errorf("%s: %s", name, tp.Run.Status)
+		}
+	}
+}
