@@ -65,19 +65,6 @@ func TestReportOfTheSameResponseIsNoRun(t *testing.T) {
 	}
 }
 
-// What a tool did is part of the run that was told its answer, as the providers tell it that take objects, and programs that write JSON.
-func TestAnswerInAnObjectIsTheSubAgents(t *testing.T) {
-	for _, told := range []string{`{"output": "it was charged twice"}`, `{'output': 'it was charged twice'}`, `[{"type":"text","text":"it was charged twice"}]`, `"it was charged twice"`} {
-		tr := newTrace()
-		tr.chat(1, 90, 0, 5, list(user("why?")), list(asks(call("", "billing", `{"question":"why?"}`))))
-		tr.chat(2, 91, 10, 15, list(user("why?")), list(says("it was charged twice")), "gen_ai.system_instructions", `[{"type":"text","content":"You bill."}]`)
-		tr.chat(3, 90, 20, 25, list(user("why?"), asks(call("", "billing", `{"question":"why?"}`)), shows("", told)), list(says("twice")))
-		if tapes := tr.runs(t); len(tapes) != 1 {
-			t.Errorf("%s: %d runs", told, len(tapes))
-		}
-	}
-}
-
 func TestEmptyAnswerIsNoEndWhereTheOthersHidCalls(t *testing.T) {
 	const empty = `[{"role":"assistant","parts":[]}]`
 	for name, c := range map[string]struct {
@@ -247,20 +234,6 @@ func TestToolsOfATraceBelongToTheRunOfWhichNoAnswerWasRecorded(t *testing.T) {
 		tr.tool("f", 3, 91, 20, 30, c.id, `{"x":1}`, "v")
 		if tapes := tr.runs(t); len(tapes) != c.runs {
 			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.runs)
-		}
-	}
-}
-
-// An agent that a tool ran may answer in JSON, and the model is told that as it is.
-func TestAnswerInJSONIsTheSubAgents(t *testing.T) {
-	const answer = `{"total": {}, "ref": 86.1, "ok": "late"}`
-	for told, want := range map[string]int{answer: 1, `{"total": {}, "ref": 86.1, "ok": "early"}`: 2} {
-		tr := newTrace()
-		tr.chat(1, 90, 0, 5, list(user("why?")), list(asks(call("", "billing", `{"question":"Which day?"}`))))
-		tr.chat(2, 91, 10, 15, list(user("Which day?")), list(says(answer)))
-		tr.chat(3, 90, 20, 25, list(user("why?"), asks(call("", "billing", `{"question":"Which day?"}`)), shows("", told)), list(says("late")))
-		if tapes := tr.runs(t); len(tapes) != want {
-			t.Errorf("%s: %d runs, want %d", told, len(tapes), want)
 		}
 	}
 }
