@@ -37,7 +37,10 @@ var (
 )
 
 // ruleRow is a row of a table of rules.
-type ruleRow struct{ id, function string }
+type ruleRow struct {
+	id, function, file string
+	after              []string
+}
 
 // rulesInSource reads the tables of rules and the doc comments of all functions.
 func rulesInSource(t *testing.T) (rows []ruleRow, docs map[string]string) {
@@ -101,7 +104,20 @@ func rowsInSource(t *testing.T, folder string, ids *regexp.Regexp, function func
 			if !ids.MatchString(name) {
 				return true
 			}
-			rows = append(rows, ruleRow{name, function(values)})
+			if _, ok := values[1].(*ast.BasicLit); ok {
+				return true // a list of ids
+			}
+			found := ruleRow{id: name, file: path}
+			values = slices.DeleteFunc(values, func(v ast.Expr) bool {
+				list, isList := v.(*ast.CompositeLit)
+				if isList {
+					found.after = idsOf(list)
+				}
+				one, isName := v.(*ast.Ident)
+				return isList || isName && one.Name == "nil"
+			})
+			found.function = function(values)
+			rows = append(rows, found)
 			return true
 		})
 		return nil
@@ -110,6 +126,16 @@ func rowsInSource(t *testing.T, folder string, ids *regexp.Regexp, function func
 		t.Fatal(err)
 	}
 	return rows, docs
+}
+
+func idsOf(list *ast.CompositeLit) (ids []string) {
+	for _, e := range list.Elts {
+		if id, ok := e.(*ast.BasicLit); ok {
+			one, _ := strconv.Unquote(id.Value)
+			ids = append(ids, one)
+		}
+	}
+	return ids
 }
 
 // lastName is the name of the function that a row applies: the innermost one of latest((*pairing).byID).

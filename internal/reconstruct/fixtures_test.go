@@ -7,9 +7,14 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -291,3 +296,38 @@ func label(from tape.Provenance, field string) string {
 }
 
 func short(id string) string { return strings.TrimLeft(id, "0") }
+
+// vendors are words of producers, as far as they are no words of the language.
+var vendors = regexp.MustCompile(`(?i)langchain|langgraph|openinference|traceloop|langfuse|mlflow|crewai|strands|mastra|llama_?index|haystack|pydantic|smolagents|autogen|agentscope|openai|anthropic|claude|codex|gemini|copilot|vercel|logfire|laminar|braintrust|arize|phoenix|genkit|bedrock|dspy|agno|voltagent|beeai|openllmetry|spring`)
+
+// TestRulesNameNoVendor looks at names and texts in the code of all stages. Comments may say where a case was
+// seen.
+func TestRulesNameNoVendor(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			text := ""
+			switch n := n.(type) {
+			case *ast.Ident:
+				text = n.Name
+			case *ast.BasicLit:
+				text = n.Value
+			}
+			if vendor := vendors.FindString(text); vendor != "" {
+				t.Errorf("%s names %s", fset.Position(n.Pos()), vendor)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

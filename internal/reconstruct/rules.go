@@ -28,7 +28,7 @@ var settleRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger
 	{ID: "settle/log-records", Needs: ledger.AnyModel(settle.InRecords), Apply: settle.JoinRecords},
 	{ID: "settle/preparations", Needs: ledger.AnyModel(ledger.MayBeNoCall), Apply: settle.DropPreparations},
 	{ID: "settle/echoes", Needs: ledger.AnyTool(settle.NamesClass), Apply: settle.DropEchoes},
-	{ID: "settle/waits", Needs: ledger.EqualCallIDs, Apply: settle.DropWaits},
+	{ID: "settle/waits", After: []rule.ID{"settle/equal-calls"}, Needs: ledger.EqualCallIDs, Apply: settle.DropWaits},
 	{ID: "recover/thrown", Needs: ledger.FailedRun, Apply: recovery.RecoverThrown},
 }}
 
@@ -72,9 +72,9 @@ var outcomeRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledge
 	{ID: "pair/failures", Needs: ledger.AnyTool(ledger.FailedCall), Apply: settle.NameFailures},
 	{ID: "pair/payloads", Needs: ledger.HasTools, Apply: pairing.SettlePayloads},
 	{ID: "pair/hand-offs", Needs: ledger.HasTools, Apply: func(c *ledger.Ledger) { c.HandedOver = pairing.Handoffs(c) }},
-	{ID: "recover/unexecuted-calls", Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
-	{ID: "recover/delegations", Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
-	{ID: "pair/delegations", Needs: ledger.HasAgents, Apply: func(c *ledger.Ledger) { pairing.Delegations(c, c.HandedOver) }},
+	{ID: "recover/unexecuted-calls", After: []rule.ID{"pair/functions", "pair/hand-offs", "settle/second-reports"}, Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
+	{ID: "recover/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
+	{ID: "pair/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: func(c *ledger.Ledger) { pairing.Delegations(c, c.HandedOver) }},
 }}
 
 // settled gathers the calls of a run, one for each real one.

@@ -17,34 +17,39 @@ type joinRule struct {
 	id    rule.ID
 	needs joinFacts
 	apply func(*stitcher)
+	after []rule.ID // see rule.Rule.After
 }
 
 // joinRules run in this order.
 var joinRules = []joinRule{
-	{"join/relay", relaysPosts, (*stitcher).byRelay},
-	{"join/run-id", namesRun, (*stitcher).byRunID},
-	{"join/response-id", severalConverse | modelCalls | responseAlone, (*stitcher).byResponse},
-	{"join/twin", severalTraces | severalConverse | modelCalls, (*stitcher).byTwin},
-	{"join/hollow-twin", severalTraces | severalConverse | hollowCall, (*stitcher).byHollowTwin},
-	{"join/conversation", severalConverse, (*stitcher).byConversation},
-	{"join/step", bareStep, (*stitcher).bySteps},
-	{"join/shown-call", severalConverse | looseCalls, (*stitcher).byShownCalls},
-	{"join/asked-call", looseTools, (*stitcher).byCalls},
-	{"join/link", severalTraces | linksBack, (*stitcher).byLink},
-	{"join/repeat", severalTraces | severalConverse | waitsUnseen, (*stitcher).byRepeat},
-	{"join/results", severalTraces | severalConverse | sendsResults, (*stitcher).byResults},
-	{"join/answer", mayAnswer, (*stitcher).byAnswer},
-	{"join/broken-run", severalTraces | converses | bareSpan | hasAgent, (*stitcher).byBrokenRun},
-	{"join/failure", severalConverse | callFailed, (*stitcher).byFailure},
-	{"join/delegation", severalTraces, (*stitcher).byDelegation},
-	{"join/stream", converses | bareSpan, (*stitcher).byStream},
-	{"join/offer", loneTool | offersTools, (*stitcher).byOffers},
-	{"join/tool-twin", severalTraces | toolsAlone, (*stitcher).byToolTwin},
-	{"join/session", noQuestion, (*stitcher).bySession},
-	{"join/unheard", loneTool | hasAgent, (*stitcher).byUnheard},
-	{"join/named-model", severalTraces | hollowCall | hasAgent, (*stitcher).byNamedModel},
-	{"join/tool-twin", severalTraces | toolsAlone, (*stitcher).byToolTwin}, // again: of tools whose other reports were joined since
+	{"join/relay", relaysPosts, (*stitcher).byRelay, nil},
+	{"join/run-id", namesRun, (*stitcher).byRunID, nil},
+	{"join/response-id", severalConverse | modelCalls | responseAlone, (*stitcher).byResponse, nil},
+	{"join/twin", severalTraces | severalConverse | modelCalls, (*stitcher).byTwin, nil},
+	{"join/hollow-twin", severalTraces | severalConverse | hollowCall, (*stitcher).byHollowTwin, nil},
+	{"join/conversation", severalConverse, (*stitcher).byConversation, []rule.ID{"join/relay", "join/run-id"}},
+	{"join/step", bareStep, (*stitcher).bySteps, nil},
+	{"join/shown-call", severalConverse | looseCalls, (*stitcher).byShownCalls, []rule.ID{"join/conversation"}},
+	{"join/asked-call", looseTools, (*stitcher).byCalls, []rule.ID{"join/conversation", "join/step"}},
+	{"join/link", severalTraces | linksBack, (*stitcher).byLink, nil},
+	{"join/repeat", severalTraces | severalConverse | waitsUnseen, (*stitcher).byRepeat, []rule.ID{"join/conversation"}},
+	{"join/results", severalTraces | severalConverse | sendsResults, (*stitcher).byResults, nil},
+	{"join/answer", mayAnswer, (*stitcher).byAnswer, []rule.ID{"join/asked-call"}},
+	{"join/broken-run", severalTraces | converses | bareSpan | hasAgent, (*stitcher).byBrokenRun, nil},
+	{"join/failure", severalConverse | callFailed, (*stitcher).byFailure, nil},
+	{"join/delegation", severalTraces, (*stitcher).byDelegation, []rule.ID{"join/answer"}},
+	{"join/stream", converses | bareSpan, (*stitcher).byStream, []rule.ID{"join/asked-call"}},
+	{"join/offer", loneTool | offersTools, (*stitcher).byOffers, nil},
+	{"join/tool-twin", severalTraces | toolsAlone, (*stitcher).byToolTwin, []rule.ID{"join/asked-call"}},
+	{"join/session", noQuestion, (*stitcher).bySession, []rule.ID{"join/asked-call"}},
+	{"join/unheard", loneTool | hasAgent, (*stitcher).byUnheard, []rule.ID{"join/link", "join/session"}},
+	{"join/named-model", severalTraces | hollowCall | hasAgent, (*stitcher).byNamedModel, nil},
 }
+
+// joinAgain is the second round: tools whose other reports were joined in the first.
+var joinAgain = joinRule{"join/tool-twin", severalTraces | toolsAlone, (*stitcher).byToolTwin, nil}
+
+func (r joinRule) place() rule.Place { return rule.Place{ID: r.id, After: r.after} }
 
 // Stitch unites fragments that are one run; in order of time.
 func Stitch(run *rule.Run, all []*fragment.Fragment) []*fragment.Fragment {
@@ -68,7 +73,7 @@ func newStitcher(run *rule.Run, all []*fragment.Fragment) *stitcher {
 }
 
 func (s *stitcher) join() (out []*fragment.Fragment) {
-	for _, r := range joinRules {
+	for _, r := range slices.Concat(rule.Drawn(s.run.Shuffle, joinRules, joinRule.place), []joinRule{joinAgain}) {
 		if s.facts&r.needs == r.needs && !s.run.Leaves(r.id) {
 			s.rule = r.id
 			r.apply(s)

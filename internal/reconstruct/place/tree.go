@@ -18,7 +18,7 @@ var placeRules = rule.Stage[[]*spantree.Node]{Items: spantree.Items, Claims: spa
 	{ID: "place/turned-over", Apply: turnOver},
 	{ID: "place/below-parents", Straight: true, Apply: hangBelowParents},
 	{ID: "place/orphans", Apply: placeOrphans},
-	{ID: "place/attempts", Apply: releaseAttempts},
+	{ID: "place/attempts", After: []rule.ID{"place/orphans"}, Apply: releaseAttempts},
 	{ID: "place/held-calls", Apply: giveHeld},
 }}
 

@@ -3,8 +3,9 @@
 
 // Package rule runs the repairs of reconstruction and tells which of them changed something.
 //
-// A rule belongs to one stage. It declares a condition without which it changes nothing. The rules of a stage
-// are applied in the order in which they stand.
+// A rule belongs to one stage. It declares a condition without which it changes nothing, and the rules that
+// have to stand before it. The rules of a stage are applied in the order in which they stand; a test draws
+// others that they permit.
 package rule
 
 import (
@@ -23,6 +24,8 @@ type Rule[S any] struct {
 	// known.
 	Needs func(S) bool
 	Apply func(S)
+	// After lists the rules of the stage that have to stand before it. Other ones may change places with it.
+	After []ID
 	// Straight marks a step of the straight way, which reads and repairs nothing.
 	Straight bool
 }
@@ -71,6 +74,7 @@ const Refused = "refused"
 // applies all rules and explains nothing.
 type Choice struct {
 	Without map[ID]bool // rules that are left out
+	Shuffle uint64      // draws another permitted order of each stage, 0 for the declared one
 	Explain bool
 }
 
@@ -106,7 +110,7 @@ func (r *Run) Changed(is func(of any) bool) (ids []string) {
 func (st Stage[S]) Apply(r *Run, s S) {
 	var before []Item
 	var was map[any][]Claim
-	for _, rule := range st.Rules {
+	for _, rule := range Drawn(r.Shuffle, st.Rules, func(r Rule[S]) Place { return Place{r.ID, r.After, r.Straight} }) {
 		if r.Leaves(rule.ID) || rule.Needs != nil && !rule.Needs(s) {
 			continue
 		}
