@@ -148,9 +148,7 @@ func (s suspicion) toolsUnder(calls []*ledger.Call) map[memberOf]int {
 // toldModel reports a result that is what the model was told, as it was taken out of the message that a
 // framework made of it: all of that counts.
 func toldModel(c *genai.Content) bool {
-	return c.Told || slices.ContainsFunc(c.Envelope, func(e string) bool {
-		return e == "langchain.repr" || e == "langchain.tool_message" || e == "llamaindex.tool_output"
-	})
+	return c.Told || slices.ContainsFunc(c.Envelope, genai.IsMessageEnvelope)
 }
 
 // uniform are the reporters of which all values, of several, have one and the same only member: whatever else

@@ -162,9 +162,9 @@ var whyNoInstructions = []lacking{
 	{(*inputFacts).sentUnknown, "", tape.CodeContentAbsent, "no record holds what was sent"},
 	{(*inputFacts).cutWithinInstructions, tape.Truncated, tape.CodeTruncated, "the message list was cut within the instructions"},
 	{asksResponses, "", tape.CodeContentAbsent, "the Responses API takes instructions beside the messages, and the span holds none"},
-	{asks("aws.bedrock"), "", tape.CodeContentAbsent, "the Converse API takes instructions beside the messages, and the span holds none"},
-	{asks("anthropic"), "", tape.CodeContentAbsent, "the Messages API takes instructions beside the messages, and the span holds none"},
-	{asksApart, "", tape.CodeContentAbsent, "the provider's API takes instructions beside the messages, and the span holds none"},
+	{asks(genai.ConverseAPI), "", tape.CodeContentAbsent, "the Converse API takes instructions beside the messages, and the span holds none"},
+	{asks(genai.MessagesAPI), "", tape.CodeContentAbsent, "the Messages API takes instructions beside the messages, and the span holds none"},
+	{asks(genai.OtherAPI), "", tape.CodeContentAbsent, "the provider's API takes instructions beside the messages, and the span holds none"},
 	{recordedApart, "", tape.CodeContentAbsent, "the producer leaves instructions out of the messages that it records"},
 	{sentHistory, "", tape.CodeNoInstructions, "the run goes on from earlier turns, and what was sent holds no instructions"},
 }
@@ -192,18 +192,12 @@ func (in *inputFacts) cutWithinInstructions() bool {
 	return in.list == tape.Truncated && in.sent[0].Tape.Role == tape.RoleSystem
 }
 
-func asks(provider string) func(*inputFacts) bool {
-	return func(in *inputFacts) bool { return in.first.Obs.Provider == provider }
+func asks(api genai.InstructionsAPI) func(*inputFacts) bool {
+	return func(in *inputFacts) bool { return genai.InstructionsBeside(in.first.Obs.Provider) == api }
 }
 
 func asksResponses(in *inputFacts) bool {
 	return strings.HasPrefix(in.first.Obs.ResponseID, "resp_") || in.first.Obs.Operation == "response"
-}
-
-// asksApart reports the provider of an API in whose requests instructions are no message.
-func asksApart(in *inputFacts) bool {
-	provider := in.first.Obs.Provider
-	return provider == "google" || provider == "gemini" || strings.HasPrefix(provider, "gcp") || strings.HasPrefix(provider, "vertex") || strings.HasSuffix(provider, "bedrock")
 }
 
 func recordedApart(in *inputFacts) bool { return in.first.Obs.Quirks.Has(genai.OmitsSystem) }
