@@ -140,6 +140,17 @@ func idsOf(list *ast.CompositeLit) (ids []string) {
 
 // lastName is the name of the function that a row applies: the innermost one of latest((*pairing).byID).
 func lastName(e ast.Expr) (name string) {
+	if f, ok := e.(*ast.FuncLit); ok { // it calls the function with more than the ledger
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+					name = sel.Sel.Name
+				}
+			}
+			return true
+		})
+		return name
+	}
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
@@ -250,6 +261,11 @@ func TestDocumentOfRulesIsCurrent(t *testing.T) {
 	}
 	b.WriteString(resolverTables(t))
 	b.WriteString(endOfGeneratedPart + tail)
+	for _, r := range rows {
+		if !seen[r.id] && !slices.Contains(straightRules, r.id) {
+			t.Errorf("%s: no header with Needs, Refuses and Seen in above %s", r.id, r.function)
+		}
+	}
 	if *updateDocument {
 		if err := os.WriteFile(rulesDocument, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)

@@ -50,6 +50,10 @@ func ReadFollowed(c *ledger.Ledger) {
 }
 
 // ResultsBehind takes the results that stand behind the answer in the request of the call itself.
+//
+// Needs: a request that was recorded after its own answer, with results of the calls of that answer.
+// Refuses: a call whose result another request shows.
+// Seen in: programs that append to the list of messages which the instrumentation keeps.
 func ResultsBehind(c *ledger.Ledger) {
 	for _, m := range c.Models {
 		for _, msg := range m.Followed() {

@@ -14,7 +14,7 @@ import (
 //
 // Needs: a step that came to an answer behind what was put together for the model.
 // Refuses: a run with any call on record.
-// Seen in: see stepped.
+// Seen in: LlamaIndex's workflows where nobody instruments the client of the provider.
 func RecoverStepped(c *ledger.Ledger, f *fragment.Fragment) {
 	if len(c.Models)+len(c.Tools)+len(c.Retrievals) > 0 {
 		return
