@@ -34,7 +34,7 @@ var settleRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger
 
 // recoverRules read the conversation, and find in it what no span holds.
 var recoverRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger.Claims, Rules: []rule.Rule[*ledger.Ledger]{
-	{ID: "pair/clocks", Needs: ledger.HasTools, Apply: settle.SetClocks},
+	{ID: "pair/clocks", Needs: settle.HasLateTools, Apply: settle.SetClocks},
 	{ID: "read/conversations", Straight: true, Apply: (*ledger.Ledger).ReadConversations},
 	{ID: "recover/earlier-answers", Needs: ledger.AsksTwice, Apply: recovery.DropEarlierAnswers},
 	{ID: "recover/glued-results", Needs: ledger.ShowsGlued, Apply: recovery.SplitGlued},
@@ -70,8 +70,8 @@ var outcomeRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledge
 	{ID: "pair/helper-functions", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: pairing.DropFunctions},
 	{ID: "settle/second-reports", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: settle.DropSecondReports},
 	{ID: "pair/failures", Needs: ledger.AnyTool(ledger.FailedCall), Apply: settle.NameFailures},
-	{ID: "pair/payloads", Needs: ledger.HasTools, Apply: pairing.SettlePayloads},
-	{ID: "pair/hand-offs", Needs: ledger.HasTools, Apply: func(c *ledger.Ledger) { c.HandedOver = pairing.Handoffs(c) }},
+	{ID: "pair/payloads", Needs: ledger.AnyTool(ledger.HasPayloads), Apply: pairing.SettlePayloads},
+	{ID: "pair/hand-offs", Needs: ledger.AnyTool(ledger.IsHandoff), Apply: func(c *ledger.Ledger) { c.HandedOver = pairing.Handoffs(c) }},
 	{ID: "recover/unexecuted-calls", After: []rule.ID{"pair/functions", "pair/hand-offs", "settle/second-reports"}, Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
 	{ID: "recover/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
 	{ID: "pair/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: func(c *ledger.Ledger) { pairing.Delegations(c, c.HandedOver) }},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -44,6 +45,14 @@ func HasStatesAnd(is func(*Call) bool) func(*Ledger) bool {
 }
 
 func AsksForTools(m *Call) bool { return len(m.Asked) > 0 }
+
+// HasPayloads reports a tool call of which payloads came that disagree.
+func HasPayloads(t *Call) bool {
+	return slices.ContainsFunc(t.Nodes, func(n *spantree.Node) bool { return len(n.Payloads) > 0 })
+}
+
+// IsHandoff reports a tool call that hands over to another agent.
+func IsHandoff(t *Call) bool { return t.Obs.Handoff }
 
 // IsUnexecuted reports a model call that asks for a tool call which no span reports.
 func IsUnexecuted(m *Call) bool {

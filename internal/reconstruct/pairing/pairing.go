@@ -26,25 +26,35 @@ type pairing struct {
 // nothing is paired but what fits nothing else (alone), or every call of a bundle gets the request at its
 // place or none does (inOrder).
 var pairRules = rule.Stage[*pairing]{Items: func(p *pairing) []rule.Item { return ledger.Items(p.Ledger) }, Claims: ledger.Claims, Rules: []rule.Rule[*pairing]{
-	{ID: "pair/qualified-names", Apply: (*pairing).shortenNames},
-	{ID: "pair/handoff-spans", Apply: (*pairing).markHandoffs},
-	{ID: "pair/dispatchers", Apply: (*pairing).dropDispatchers},
-	{ID: "pair/unknown-dispatched", Apply: (*pairing).openDispatchers},
+	{ID: "pair/qualified-names", Needs: (*pairing).hasQualified, Apply: (*pairing).shortenNames},
+	{ID: "pair/handoff-spans", Needs: (*pairing).hasUnknown, Apply: (*pairing).markHandoffs},
+	{ID: "pair/dispatchers", Needs: (*pairing).hasUnknown, Apply: (*pairing).dropDispatchers},
+	{ID: "pair/unknown-dispatched", Needs: func(p *pairing) bool { return len(p.known) == 0 }, Apply: (*pairing).openDispatchers},
 	{ID: "pair/by-id", Straight: true, Apply: latest((*pairing).byID)},
-	{ID: "pair/by-own-outcome", Apply: alone((*pairing).fewEqualCalls, (*pairing).byOwnOutcome, (*pairing).provesOutcome)},
-	{ID: "pair/by-result", Apply: latest((*pairing).byResult)},
-	{ID: "pair/equal-in-order", After: []rule.ID{"pair/by-own-outcome", "pair/by-result"}, Apply: inOrder((*pairing).equalCalls, (*pairing).equalInOrder, nil)},
-	{ID: "pair/dispatched", Apply: latest((*pairing).dispatched)},
-	{ID: "pair/by-arguments", After: []rule.ID{"pair/equal-in-order"}, Apply: latest((*pairing).byArguments)},
-	{ID: "pair/by-arguments-alone", After: []rule.ID{"pair/by-arguments"}, Apply: latest((*pairing).byArgumentsAlone)},
-	{ID: "pair/by-name", After: []rule.ID{"pair/by-arguments"}, Apply: latest((*pairing).byName)},
-	{ID: "pair/failed-under-own-id", After: []rule.ID{"pair/by-own-outcome", "pair/by-result"}, Apply: latest((*pairing).failedUnderOwnID)},
-	{ID: "pair/across-clocks", After: []rule.ID{"pair/by-result"}, Apply: alone((*pairing).openCalls, (*pairing).acrossClocks, nil)},
-	{ID: "pair/by-number", After: []rule.ID{"pair/by-arguments-alone"}, Apply: inOrder((*pairing).namelessCalls, (*pairing).byNumber, (*bundle).disputeResults)},
-	{ID: "pair/stand-ins", Apply: (*pairing).pairStandIns},
-	{ID: "pair/dispatched-content", After: []rule.ID{"pair/dispatched"}, Apply: (*pairing).readDispatched},
-	{ID: "pair/unasked-dispatched", Apply: (*pairing).openUnasked},
+	{ID: "pair/by-own-outcome", Needs: (*pairing).hasOpen, Apply: alone((*pairing).fewEqualCalls, (*pairing).byOwnOutcome, (*pairing).provesOutcome)},
+	{ID: "pair/by-result", Needs: (*pairing).hasOpen, Apply: latest((*pairing).byResult)},
+	{ID: "pair/equal-in-order", After: []rule.ID{"pair/by-own-outcome", "pair/by-result"}, Needs: (*pairing).hasOpen, Apply: inOrder((*pairing).equalCalls, (*pairing).equalInOrder, nil)},
+	{ID: "pair/dispatched", Needs: (*pairing).hasOpen, Apply: latest((*pairing).dispatched)},
+	{ID: "pair/by-arguments", After: []rule.ID{"pair/equal-in-order"}, Needs: (*pairing).hasOpen, Apply: latest((*pairing).byArguments)},
+	{ID: "pair/by-arguments-alone", After: []rule.ID{"pair/by-arguments"}, Needs: (*pairing).hasOpen, Apply: latest((*pairing).byArgumentsAlone)},
+	{ID: "pair/by-name", After: []rule.ID{"pair/by-arguments"}, Needs: (*pairing).hasOpen, Apply: latest((*pairing).byName)},
+	{ID: "pair/failed-under-own-id", After: []rule.ID{"pair/by-own-outcome", "pair/by-result"}, Needs: (*pairing).hasOpen, Apply: latest((*pairing).failedUnderOwnID)},
+	{ID: "pair/across-clocks", After: []rule.ID{"pair/by-result"}, Needs: (*pairing).hasOpen, Apply: alone((*pairing).openCalls, (*pairing).acrossClocks, nil)},
+	{ID: "pair/by-number", After: []rule.ID{"pair/by-arguments-alone"}, Needs: (*pairing).hasOpen, Apply: inOrder((*pairing).namelessCalls, (*pairing).byNumber, (*bundle).disputeResults)},
+	{ID: "pair/stand-ins", Needs: (*pairing).hasOpen, Apply: (*pairing).pairStandIns},
+	{ID: "pair/dispatched-content", After: []rule.ID{"pair/dispatched"}, Needs: (*pairing).hasUnknown, Apply: (*pairing).readDispatched},
+	{ID: "pair/unasked-dispatched", Needs: (*pairing).hasOpen, Apply: (*pairing).openUnasked},
 }}
+
+// hasOpen reports a tool call that is not paired yet.
+func (p *pairing) hasOpen() bool {
+	return slices.ContainsFunc(p.Tools, func(t *ledger.Call) bool { return t.By == nil && !t.Obs.Handoff })
+}
+
+// hasUnknown reports a tool call under a name that the conversation does not tell.
+func (p *pairing) hasUnknown() bool {
+	return slices.ContainsFunc(p.Tools, func(t *ledger.Call) bool { return !p.known[ledger.NameOf(t)] })
+}
 
 // Pair pairs the calls of the run, once the tools by which its models answer are known.
 func Pair(c *ledger.Ledger) {

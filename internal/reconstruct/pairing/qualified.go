@@ -4,6 +4,7 @@
 package pairing
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
@@ -32,6 +33,14 @@ func (p *pairing) shortenNames() {
 			t.Obs = o.Seal()
 		}
 	}
+}
+
+// hasQualified reports a function under a path whose last name the conversation knows.
+func (p *pairing) hasQualified() bool {
+	return slices.ContainsFunc(p.Tools, func(t *ledger.Call) bool {
+		_, name := p.unqualified(t)
+		return name != ""
+	})
 }
 
 // unqualified divides the name of a function into the path and the last name, both "" unless the last name is

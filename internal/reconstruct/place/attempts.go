@@ -11,6 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
+// isPlacedByTime reports a call without a parent that its times alone placed.
+func isPlacedByTime(k *spantree.Node) bool {
+	return k.Adopted && k.Parent.IsEmpty() && spantree.IsCall(k)
+}
+
 // releaseAttempts takes from an agent the calls again that their times alone gave it: they are of several
 // attempts beside each other, and only one of these can be its own.
 //
@@ -18,13 +23,12 @@ import (
 // Refuses: a call that names a parent; two spans of one loop.
 // Seen in: traces without parents, of programs that ask several times at once.
 func releaseAttempts(nodes []*spantree.Node) {
-	placed := func(k *spantree.Node) bool { return k.Adopted && k.Parent.IsEmpty() && spantree.IsCall(k) }
 	for _, n := range spantree.Filter(nodes, spantree.IsAgent) {
-		calls := spantree.Filter(n.Kids, placed)
+		calls := spantree.Filter(n.Kids, isPlacedByTime)
 		if !areAttempts(spantree.Filter(calls, spantree.Is(genai.Model))) {
 			continue
 		}
-		n.Kids = slices.DeleteFunc(n.Kids, placed)
+		n.Kids = slices.DeleteFunc(n.Kids, isPlacedByTime)
 		for _, k := range calls {
 			k.Up, k.Adopted = nil, false
 		}

@@ -7,6 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
+// isBeforeParent reports a span that stands before its parent in the order of time. Each cycle has one.
+func isBeforeParent(n *spantree.Node) bool { return n.Up != nil && spantree.CompareNodes(n, n.Up) <= 0 }
+
 // cutCycles makes every chain of parents end: the earliest span of a cycle loses its parent.
 // Every stage behind it walks up and down the tree, so it is a step of the straight way.
 func cutCycles(nodes []*spantree.Node) {

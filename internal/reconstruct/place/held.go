@@ -16,6 +16,9 @@ import (
 // Where that is the span of the agent, each call of the run writes over the one before, and the span holds
 // the last: its request shows what the others were answered.
 
+// holdsModelCalls reports a span on which model calls stand.
+func holdsModelCalls(n *spantree.Node) bool { return n.Obs.Held != nil || len(n.Obs.Exchanges) > 0 }
+
 // giveHeld hangs the model calls that the span of an agent holds below it, as spans of their own.
 //
 // Needs: the attributes of a model call on the span, or events that are model calls.

@@ -4,6 +4,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
@@ -20,13 +22,27 @@ func placeOrphans(nodes []*spantree.Node) {
 	place(spantree.Filter(nodes, func(n *spantree.Node) bool { return n.Up == nil && (n.Missing || unparented) }), nodes, maxPlacing)
 }
 
+// hasOrphans reports a trace with a span whose parent never came, or of which no span names a parent.
+func hasOrphans(nodes []*spantree.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *spantree.Node) bool { return n.Missing }) || nameNoParents(nodes)
+}
+
 // maxPlacing bounds the work of placing orphans by time; what is left then stays where it is.
 const maxPlacing = 20_000_000
 
 // nameNoParents reports a trace of several spans of which none names a parent: who wrote it records none.
 func nameNoParents(nodes []*spantree.Node) bool {
-	spans := spantree.Filter(nodes, func(n *spantree.Node) bool { return n.Spans > 0 })
-	return len(spans) > 1 && len(spantree.Filter(spans, func(n *spantree.Node) bool { return !n.Parent.IsEmpty() })) == 0
+	spans := 0
+	for _, n := range nodes {
+		switch {
+		case n.Spans == 0:
+		case !n.Parent.IsEmpty():
+			return false
+		default:
+			spans++
+		}
+	}
+	return spans > 1
 }
 
 // place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are

@@ -4,6 +4,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
@@ -13,13 +15,13 @@ import (
 // contradicts it, then what times and content tell of the others.
 var placeRules = rule.Stage[[]*spantree.Node]{Items: spantree.Items, Claims: spantree.Claims, Rules: []rule.Rule[[]*spantree.Node]{
 	{ID: "place/parents", Straight: true, Apply: nameParents},
-	{ID: "place/cycles", Straight: true, Apply: cutCycles},
-	{ID: "place/signed-requests", Apply: signRequests},
-	{ID: "place/turned-over", Apply: turnOver},
+	{ID: "place/cycles", Straight: true, Needs: anyNode(isBeforeParent), Apply: cutCycles},
+	{ID: "place/signed-requests", Needs: anyNode(isUnsigned), Apply: signRequests},
+	{ID: "place/turned-over", Needs: anyNode(isAgentInModel), Apply: turnOver},
 	{ID: "place/below-parents", Straight: true, Apply: hangBelowParents},
-	{ID: "place/orphans", Apply: placeOrphans},
-	{ID: "place/attempts", After: []rule.ID{"place/orphans"}, Apply: releaseAttempts},
-	{ID: "place/held-calls", Apply: giveHeld},
+	{ID: "place/orphans", Needs: hasOrphans, Apply: placeOrphans},
+	{ID: "place/attempts", After: []rule.ID{"place/orphans"}, Needs: anyNode(isPlacedByTime), Apply: releaseAttempts},
+	{ID: "place/held-calls", Needs: anyNode(holdsModelCalls), Apply: giveHeld},
 }}
 
 // spanRules correct one span after the other, the earliest first.
@@ -40,6 +42,10 @@ func Link(run *rule.Run, nodes []*spantree.Node) []*spantree.Node {
 		}
 	}
 	return spantree.Filter(nodes, func(n *spantree.Node) bool { return n.Up == nil })
+}
+
+func anyNode(is func(*spantree.Node) bool) func([]*spantree.Node) bool {
+	return func(nodes []*spantree.Node) bool { return slices.ContainsFunc(nodes, is) }
 }
 
 // isModelAround reports the span of a model call with others below it.

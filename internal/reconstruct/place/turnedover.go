@@ -11,6 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 )
 
+// isAgentInModel reports an agent that says it lies below a model call.
+func isAgentInModel(n *spantree.Node) bool {
+	return n.Up != nil && n.Up.Obs.Class == genai.Model && n.Obs.Class == genai.Agent
+}
+
 // turnOver hangs a model call below the agent that says it lies below the call: no agent runs in a call of a
 // model that is over.
 //
@@ -23,7 +28,7 @@ import (
 func turnOver(nodes []*spantree.Node) {
 	for _, n := range nodes {
 		p := n.Up
-		if p == nil || p.Up != nil || p.Obs.Class != genai.Model || n.Obs.Class != genai.Agent || p.Spans == 0 || p.End >= n.End || p.Start > n.Start {
+		if !isAgentInModel(n) || p.Up != nil || p.Spans == 0 || p.End >= n.End || p.Start > n.Start {
 			continue
 		}
 		asked := chat.LastUserText(n.Obs.Input)

@@ -14,6 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
+// isUnsigned reports a model call whose request does not tell who wrote its messages.
+func isUnsigned(n *spantree.Node) bool { return len(n.Obs.Unsigned) > 0 }
+
 // signRequests tells who wrote the messages of requests that do not say it, from a step around the model
 // call.
 //
@@ -23,7 +26,7 @@ import (
 // Seen in: Langfuse.
 func signRequests(nodes []*spantree.Node) {
 	for _, n := range nodes {
-		if len(n.Obs.Unsigned) == 0 {
+		if !isUnsigned(n) {
 			continue
 		}
 		if signed := signedAs(n.Obs.Unsigned, givenAbove(n)); signed != nil {

@@ -60,14 +60,24 @@ func SetClocks(c *ledger.Ledger) {
 func lateTools(c *ledger.Ledger) (late chat.Lists[ledger.Reporter, *ledger.Call]) {
 	asking := AskingByID(c)
 	for _, t := range c.Tools {
-		if len(t.Nodes) == 0 || t.Shift > 0 {
-			continue
-		}
-		if endsBeforeParent(t.Nodes[0]) || endsBeforeAsked(t, asking[t.Obs.CallID]) {
+		if isLate(t, asking) {
 			late.Add(t.Reporter(), t)
 		}
 	}
 	return late
+}
+
+// HasLateTools reports a run with a tool whose clock lags behind.
+func HasLateTools(c *ledger.Ledger) bool {
+	if len(c.Tools) == 0 {
+		return false
+	}
+	asking := AskingByID(c)
+	return slices.ContainsFunc(c.Tools, func(t *ledger.Call) bool { return isLate(t, asking) })
+}
+
+func isLate(t *ledger.Call, asking map[string]*ledger.Call) bool {
+	return len(t.Nodes) > 0 && t.Shift == 0 && (endsBeforeParent(t.Nodes[0]) || endsBeforeAsked(t, asking[t.Obs.CallID]))
 }
 
 // lag is a lower bound, in ns, on how far the clock of some tools lags behind. A tool that ran within a
@@ -113,7 +123,7 @@ func ranWithin(m, tool *ledger.Call) bool {
 // AskingByID are the model calls whose recorded answers ask for the call of an id, nil where several ask for
 // it.
 func AskingByID(c *ledger.Ledger) map[string]*ledger.Call {
-	asking := map[string]*ledger.Call{}
+	asking := make(map[string]*ledger.Call, len(c.Tools))
 	for _, a := range asksOf(c.Models) {
 		if id := a.part.ID; len(id) >= decode.MinDrawnID {
 			if known, some := asking[id]; some && known != a.model {
@@ -139,7 +149,7 @@ func endsBeforeAsked(t, m *ledger.Call) bool {
 // askedFor is a call that a recorded answer asks for.
 type askedFor struct {
 	model *ledger.Call
-	part  genai.Part
+	part  *genai.Part
 }
 
 // asksOf are the calls that the recorded answers of model calls ask for.
@@ -147,7 +157,7 @@ func asksOf(models []*ledger.Call) (asks []askedFor) {
 	for _, m := range models {
 		for _, said := range m.Obs.Response {
 			for _, p := range chat.CallsOf(said.Parts) {
-				asks = append(asks, askedFor{m, *p})
+				asks = append(asks, askedFor{m, p})
 			}
 		}
 	}
@@ -182,7 +192,7 @@ func askedInOrder(tools []*ledger.Call, asks []askedFor) []*ledger.Call {
 		}
 		var equal []*ledger.Call
 		for _, a := range asks {
-			if a.part.Name == ledger.NameOf(t) && ledger.SameArgs(t, &ledger.Asked{Model: a.model, Part: a.part}) {
+			if a.part.Name == ledger.NameOf(t) && ledger.SameArgs(t, &ledger.Asked{Model: a.model, Part: *a.part}) {
 				equal = append(equal, a.model)
 			}
 		}
