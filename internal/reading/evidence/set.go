@@ -209,12 +209,14 @@ func (s *Set) Merge(other *Set) {
 
 // Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays
 // are not among them, see Verdict, and neither is a kept workspace, see Workspace.
-func (s *Set) Items() []Item {
-	items := make([]Item, 0, len(s.items))
-	for _, item := range s.all() {
-		if !item.isNote() && !item.isWorkspace() {
-			items = append(items, item)
-		}
+func (s *Set) Items() []Item { return slices.Clone(s.View()) }
+
+// View is Items for callers that change neither the list nor an item of it.
+func (s *Set) View() []Item {
+	aside := func(i Item) bool { return i.isNote() || i.isWorkspace() }
+	items := s.all()
+	if slices.ContainsFunc(items, aside) {
+		items = slices.DeleteFunc(slices.Clone(items), aside)
 	}
 	return items
 }

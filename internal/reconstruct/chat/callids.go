@@ -31,7 +31,7 @@ func TellsOneCall(p *genai.Part) bool {
 // DrawnIDs are the ids of calls that no other call has.
 func DrawnIDs(parts []genai.Part) map[string]bool {
 	var ids map[string]bool
-	for _, p := range CallsOf(parts) {
+	for p := range EachCall(parts) {
 		if TellsOneCall(p) {
 			if ids == nil {
 				ids = map[string]bool{}

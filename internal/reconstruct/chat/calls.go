@@ -11,15 +11,19 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// CallsOf lists the tool calls among the parts of a message.
-func CallsOf(parts []genai.Part) (calls []*genai.Part) {
-	for i := range parts {
-		if parts[i].Type == tape.PartToolCall {
-			calls = append(calls, &parts[i])
+// EachCall yields the tool calls among the parts of a message.
+func EachCall(parts []genai.Part) iter.Seq[*genai.Part] {
+	return func(yield func(*genai.Part) bool) {
+		for i := range parts {
+			if parts[i].Type == tape.PartToolCall && !yield(&parts[i]) {
+				return
+			}
 		}
 	}
-	return calls
 }
+
+// CallsOf lists the tool calls among the parts of a message.
+func CallsOf(parts []genai.Part) []*genai.Part { return slices.Collect(EachCall(parts)) }
 
 // ShowsResult reports messages with the result of the call of an id.
 func ShowsResult(messages []genai.Message, id string) bool {

@@ -24,7 +24,7 @@ func RedactionsOf(set *evidence.Set) Redactions {
 	// Items in canonical order share resources; those of one resource stand together.
 	var last ptrace.ResourceSpans
 	marked := false
-	for _, item := range set.Items() {
+	for _, item := range set.View() {
 		if r.Items == 0 || item.Resource != last {
 			last = item.Resource
 			var m handover.Marker

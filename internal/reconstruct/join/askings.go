@@ -59,7 +59,7 @@ func (p *part) askings() (out []*asking) {
 	known := map[string]int{}
 	for _, t := range p.turns {
 		for _, r := range t.n.Obs.Response {
-			for _, one := range chat.CallsOf(r.Parts) {
+			for one := range chat.EachCall(r.Parts) {
 				known[askKey(one)]++
 				out = append(out, &asking{f: p, n: t.n, part: one, response: true})
 			}
@@ -73,7 +73,7 @@ func (p *part) askings() (out []*asking) {
 			if m.Tape.Role != tape.RoleAssistant {
 				continue
 			}
-			for _, one := range chat.CallsOf(m.Parts) {
+			for one := range chat.EachCall(m.Parts) {
 				key := askKey(one)
 				if shown[key]++; shown[key] <= known[key] {
 					continue

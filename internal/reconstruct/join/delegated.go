@@ -131,7 +131,7 @@ func (h handings) between(turns []*turn) {
 		}
 		clear(asked)
 		for _, r := range t.n.Obs.Response {
-			for _, p := range chat.CallsOf(r.Parts) {
+			for p := range chat.EachCall(r.Parts) {
 				if p.ID != "" {
 					asked[p.ID] = handing{f: t.f, args: p.Args, start: t.n.End}
 				}

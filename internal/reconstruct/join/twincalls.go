@@ -185,7 +185,7 @@ func mayBeOne(a, b []genai.Message) bool {
 	said := func(list []genai.Message) (text string, calls []string) {
 		for _, m := range list {
 			text += chat.SpokenText(m)
-			for _, p := range chat.CallsOf(m.Parts) {
+			for p := range chat.EachCall(m.Parts) {
 				calls = append(calls, p.ID)
 			}
 		}

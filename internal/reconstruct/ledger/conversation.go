@@ -75,7 +75,7 @@ func (c *Ledger) ListAsked() {
 
 // Ask lists the tool calls that a message asks for as calls of the model call.
 func (t *Call) Ask(said *chat.Message) {
-	for _, p := range chat.CallsOf(said.Parts) {
+	for p := range chat.EachCall(said.Parts) {
 		t.Asked = append(t.Asked, &Asked{Model: t, Index: len(t.Asked), Part: *p})
 	}
 }

@@ -203,10 +203,15 @@ func (c *Ledger) LatestTurn(t *Call, before func(m, t *Call) bool, fits func(*As
 	return nil
 }
 
+// Up is the span above the outermost report of a call, nil where there is none.
+func (t *Call) Up() *spantree.Node {
+	if len(t.Nodes) == 0 {
+		return nil
+	}
+	return t.Nodes[0].Up
+}
+
 // Above yields the spans above the outermost report of a call.
 func (t *Call) Above(end func(*spantree.Node) bool) iter.Seq[*spantree.Node] {
-	if len(t.Nodes) == 0 {
-		return spantree.Upward(nil, end)
-	}
-	return spantree.Upward(t.Nodes[0].Up, end)
+	return spantree.Upward(t.Up(), end)
 }

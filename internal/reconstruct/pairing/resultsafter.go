@@ -60,7 +60,7 @@ func resentIDs(t *ledger.Call, at int, m *ledger.Call, asked map[string]int) []s
 			continue
 		}
 		var resent []string
-		for _, p := range chat.CallsOf(recorded[at].Parts) {
+		for p := range chat.EachCall(recorded[at].Parts) {
 			resent = append(resent, p.ID)
 		}
 		if len(resent) == len(ids) && !slices.ContainsFunc(resent, func(id string) bool { return asked[id] > 0 && !slices.Contains(ids, id) }) {

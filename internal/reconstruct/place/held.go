@@ -60,7 +60,7 @@ func placeHeld(n *spantree.Node) {
 	open := spantree.Search(n.HeldBy.Kids, spantree.Is(genai.Tool), spantree.Is(genai.Tool))
 	slices.SortFunc(open, spantree.CompareNodes)
 	ran := func(said genai.Message) (ended uint64) {
-		for _, p := range chat.CallsOf(said.Parts) {
+		for p := range chat.EachCall(said.Parts) {
 			if t, ok := TakeFirst(&open, func(t *spantree.Node) bool { return RanFor(t.Obs, p) }); ok {
 				ended = max(ended, t.End)
 			}

@@ -76,7 +76,7 @@ func withCallIDs(response, resent *chat.Message) *chat.Message {
 		return nil
 	}
 	ids := make([]string, 0, len(resent.Parts))
-	for _, p := range chat.CallsOf(resent.Parts) {
+	for p := range chat.EachCall(resent.Parts) {
 		if p.ID == "" || slices.Contains(ids, p.ID) {
 			return nil
 		}

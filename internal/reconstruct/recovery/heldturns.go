@@ -33,7 +33,7 @@ func RecoverHeld(c *ledger.Ledger) {
 				continue
 			}
 			began, found := m.Start, false
-			for _, p := range chat.CallsOf(said.Parts) {
+			for p := range chat.EachCall(said.Parts) {
 				if t, ok := place.TakeFirst(&open, func(t *ledger.Call) bool { return place.RanFor(t.Obs, p) }); ok {
 					began, found = min(began, t.Start), true
 				}

@@ -26,7 +26,7 @@ func placeSince(c *ledger.Ledger, agent *ledger.Call, since, at uint64) func(sai
 	open := slices.Clone(c.Tools) // in order of time
 	return func(said *chat.Message) uint64 {
 		began, ended := uint64(0), at
-		for _, p := range chat.CallsOf(said.Parts) {
+		for p := range chat.EachCall(said.Parts) {
 			i := slices.IndexFunc(open, func(t *ledger.Call) bool {
 				return t.Agent == agent && t.Start >= since && ledger.NameOf(t) == p.Name && (t.Obs.CallID == p.ID || t.Obs.CallID == "" || p.ID == "") && chat.EqualArgs(t.Obs.Args.Value, p.Args, chat.SameValue)
 			})

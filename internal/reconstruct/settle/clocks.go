@@ -156,7 +156,7 @@ type askedFor struct {
 func asksOf(models []*ledger.Call) (asks []askedFor) {
 	for _, m := range models {
 		for _, said := range m.Obs.Response {
-			for _, p := range chat.CallsOf(said.Parts) {
+			for p := range chat.EachCall(said.Parts) {
 				asks = append(asks, askedFor{m, p})
 			}
 		}

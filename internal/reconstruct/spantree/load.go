@@ -23,7 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// mergeRule makes one of several spans that report the same. It notes in standsFor which span speaks for one
+// mergeRule makes one of several spans that report the same. The spans are in order. It notes in standsFor which span speaks for one
 // that is gone, or for a parent that never came.
 type mergeRule struct {
 	id    rule.ID
@@ -40,6 +40,7 @@ var mergeRules = []mergeRule{
 // records that speak of nothing.
 func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 	nodes, logs := nodesOf(set)
+	slices.SortFunc(nodes, CompareNodes)
 	standsFor := map[pcommon.SpanID]pcommon.SpanID{}
 	for _, r := range mergeRules {
 		if run.Leaves(r.id) {
@@ -75,8 +76,10 @@ func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 // nodesOf makes a node of the items of each span. A span without an id is malformed, but still a call that
 // took place.
 func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
-	groups := map[pcommon.SpanID][]evidence.Item{}
-	for _, item := range set.Items() {
+	items := set.View()
+	at := make(map[pcommon.SpanID]int, len(items)) // place of the group of an id
+	groups := make([]payloads, 0, len(items))
+	for i, item := range items {
 		if item.Scope.Scope().Name() == genai.LogScope {
 			logs = append(logs, sourceOf(item, item.Span))
 			continue
@@ -86,13 +89,29 @@ func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
 			d := item.Digest()
 			copy(id[:], d[:])
 		}
-		groups[id] = append(groups[id], item)
+		if k, known := at[id]; known {
+			groups[k].items = append(groups[k].items, item)
+		} else {
+			at[id] = len(groups)
+			groups = append(groups, payloads{id, items[i : i+1 : i+1]})
+		}
 	}
-	for id, items := range groups {
-		slices.SortFunc(items, comparePayloads)
-		nodes = append(nodes, newNode(id, items))
+	made := make([]Node, len(groups))
+	nodes = make([]*Node, len(groups))
+	for i, g := range groups {
+		if len(g.items) > 1 {
+			slices.SortFunc(g.items, comparePayloads)
+		}
+		made[i].load(g)
+		nodes[i] = &made[i]
 	}
 	return nodes, logs
+}
+
+// payloads are what came under one id.
+type payloads struct {
+	id    pcommon.SpanID
+	items []evidence.Item
 }
 
 // redirect makes the log records of spans that are gone speak of those that speak for them.
@@ -109,7 +128,7 @@ func redirect(logs []*genai.Source, standsFor map[pcommon.SpanID]pcommon.SpanID)
 
 // markCuts marks the texts that a limit of a program cut.
 func markCuts(nodes []*Node, logs []*genai.Source) {
-	var all []*genai.Source
+	all := make([]*genai.Source, 0, len(nodes)+len(logs))
 	for _, n := range nodes {
 		all = append(append(all, n.Source), n.sources...)
 	}
@@ -139,10 +158,9 @@ func comparePayloads(a, b evidence.Item) int {
 	return bytes.Compare(x[:], y[:])
 }
 
-// newNode makes one node of the payloads that came under one id. The first speaks, the others add what it
-// lacks.
-func newNode(id pcommon.SpanID, items []evidence.Item) *Node {
-	first := items[0]
+// load makes a node of the payloads that came under one id. The first speaks, the others add what it lacks.
+func (n *Node) load(p payloads) {
+	items, first := p.items, &p.items[0]
 	span := first.Span
 	if len(items) > 1 {
 		span = ptrace.NewSpan()
@@ -152,12 +170,12 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *Node {
 			spandigest.AddMissing(span, other.Span)
 		}
 	}
-	n := &Node{
-		ID:        id,
+	*n = Node{
+		ID:        p.id,
 		Start:     uint64(span.StartTimestamp()),
 		End:       uint64(span.EndTimestamp()),
 		item:      first,
-		Source:    sourceOf(first, span),
+		Source:    sourceOf(*first, span),
 		Spans:     len(items),
 		conflicts: conflictsOf(items),
 	}
@@ -166,7 +184,6 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *Node {
 			n.sources = append(n.sources, sourceOf(item, item.Span))
 		}
 	}
-	return n
 }
 
 // addAttributes gives a span the attributes of another one that it lacks.

@@ -62,8 +62,8 @@ func HandedAnswer(n *Node) *chat.Message {
 // Node is one span of a trace with what it says and where it hangs.
 type Node struct {
 	ID, Parent pcommon.SpanID
-	Start, End uint64        // ns
-	item       evidence.Item // the most telling one; none of what exists in log records only
+	Start, End uint64         // ns
+	item       *evidence.Item // the most telling one; nil of what exists in log records only
 	Span       ptrace.Span
 	Resource   pcommon.Map
 	Scope      ScopeKey

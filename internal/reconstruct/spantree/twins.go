@@ -53,6 +53,9 @@ func parentOf(n *Node) pcommon.SpanID { return n.Source.Span.ParentSpanID() }
 // writes such calls too.
 // Seen in: programs that start their instrumentation twice.
 func dropTwins(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node {
+	if !anyAtOnce(nodes) {
+		return nodes
+	}
 	moments := map[moment]int{}
 	for _, n := range nodes {
 		moments[momentOf(n)]++
@@ -78,6 +81,16 @@ func dropTwins(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*No
 		}
 		return twin == nil
 	})
+}
+
+// anyAtOnce reports two spans of one time. The spans are in order.
+func anyAtOnce(nodes []*Node) bool {
+	for i, n := range nodes[min(1, len(nodes)):] {
+		if before := nodes[i]; before.Start == n.Start && before.End == n.End {
+			return true
+		}
+	}
+	return false
 }
 
 // alike groups the spans of one content below one parent, or below parents that are twins.

@@ -67,6 +67,9 @@ func Milliseconds(ns uint64) int64 { return int64(ns / 1_000_000) }
 
 // caller names the agents from the run's own down to the one that made the call.
 func (b *Builder) caller(agent *ledger.Call) string {
+	if agent == nil {
+		return b.Agent
+	}
 	var names []string
 	for a := agent; a != nil; a = a.Agent {
 		names = append(names, ledger.AgentName(a))

@@ -165,7 +165,7 @@ func mayOverlap(a, b *ledger.Call) bool {
 // modelAbove finds the model call in whose answer a tool already ran: its span hangs below that of the model
 // call. The start of the innermost report of a model call may be later.
 func modelAbove(k *ledger.Call, modelOf map[*spantree.Node]*ledger.Call) *ledger.Call {
-	for n := range k.Above(spantree.IsAgent) {
+	for n := k.Up(); n != nil && !spantree.IsAgent(n); n = n.Up {
 		if m := modelOf[n]; m != nil {
 			return m
 		}
@@ -181,7 +181,7 @@ func toolAround(k *ledger.Call, toolOf map[*spantree.Node]*ledger.Call) *ledger.
 		return nil
 	}
 	around := toolOf[k.Within]
-	for n := range k.Above(nil) {
+	for n := k.Up(); n != nil; n = n.Up {
 		if t := toolOf[n]; t != nil {
 			around = t
 			break

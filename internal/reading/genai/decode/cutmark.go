@@ -23,8 +23,52 @@ const maxCutNesting = 4
 
 // EndsInside reports JSON that ends in the middle: an object, a list or a text in quotes that is not closed, and nothing in it is at fault.
 func EndsInside(text string) bool {
+	if isClosed(text) {
+		return false
+	}
 	_, inside := closeCut(text, maxCutNesting)
 	return inside
+}
+
+// isClosed reports a text with brackets around it of which the last one closes the first one. Most texts that are JSON are told so, without a look at what stands in them.
+func isClosed(text string) bool {
+	text = strings.Trim(text, " \t\r\n")
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i == len(text)-1
+			}
+		case '"':
+			if i = closingQuote(text, i+1); i < 0 {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// closingQuote is the place of the quote that ends a text in quotes, from a place in it on; -1 where none does.
+func closingQuote(text string, from int) int {
+	for {
+		n := strings.IndexByte(text[from:], '"')
+		if n < 0 {
+			return -1
+		}
+		escapes := 0
+		for from+n-escapes > from && text[from+n-escapes-1] == '\\' {
+			escapes++
+		}
+		if from += n + 1; escapes%2 == 0 {
+			return from - 1
+		}
+	}
 }
 
 // IsMarked reports a text with a mark.

@@ -13,9 +13,11 @@ import (
 // Its target holds both, and its name is the target and a number: tool.search.start-1, target
 // tool.search.start, name start. It returns "" for other spans.
 func EventSpan(span ptrace.Span) (of, event string) {
-	of, event = EventOf(span)
-	number, numbered := strings.CutPrefix(span.Name(), of+"."+event+"-")
-	if !numbered || number == "" || strings.Trim(number, "0123456789") != "" {
+	stem := strings.TrimRight(span.Name(), "0123456789")
+	if len(stem) == len(span.Name()) || !strings.HasSuffix(stem, "-") {
+		return "", ""
+	}
+	if of, event = EventOf(span); stem != of+"."+event+"-" {
 		return "", ""
 	}
 	return of, event

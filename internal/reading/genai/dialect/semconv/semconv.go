@@ -396,11 +396,14 @@ func startsStructure(text string) bool {
 // ofTool returns what a tool got or gave back: the attribute of the conventions, else one that an
 // instrumentation put beside them, in the order of the words.
 func ofTool(a decode.Attributes, key string, words ...string) exactjson.Value {
-	keys := []string{key}
+	v := a.JSON(key)
 	for _, w := range words {
-		keys = append(keys, "gen_ai.tool."+w, "gen_ai.tool.call."+w)
+		if !v.IsAbsent() {
+			break
+		}
+		v = a.JSON("gen_ai.tool."+w, "gen_ai.tool.call."+w)
 	}
-	return a.JSON(keys...)
+	return v
 }
 
 func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *dialect.Draft, encoded bool) {
