@@ -129,12 +129,12 @@ func (p *parser) enter() {
 
 // close takes the members since start. Arrays and objects are small and many, so several share an allocation.
 func (p *parser) close(start int) []Member {
-	const least, most, bytes = 6, 48, 64 // members of an allocation for several; bytes of a text for each
+	const least, most, bytes = 6, 48, 64 // members of an allocation for several; bytes of what follows for each
 	members := p.room.open[start:]
 	if n := len(members); cap(p.closed)-len(p.closed) < n {
 		size := n
 		if start > 0 { // what is around it needs room too
-			size = max(n, min(max(least, len(p.text)/bytes, 2*cap(p.closed)), most))
+			size = max(n, min(max(least, (len(p.text)-p.pos)/bytes, 2*cap(p.closed)), most))
 		}
 		p.closed = make([]Member, 0, size)
 	}

@@ -121,7 +121,7 @@ func sameMessages(a, b []decode.Message) bool {
 
 // labelLast labels the last part of messages that were cut.
 func labelLast(messages []decode.Message) []decode.Message {
-	messages = owned(messages)
+	messages = decode.CloneParts(messages)
 	if n := len(messages) - 1; n >= 0 && len(messages[n].Parts) > 0 {
 		if p := &messages[n].Parts[len(messages[n].Parts)-1]; p.Label == "" {
 			p.Label = tape.Truncated
@@ -132,7 +132,7 @@ func labelLast(messages []decode.Message) []decode.Message {
 
 // unmark takes the marks out of all that was read.
 func unmark(o *dialect.Draft) {
-	o.Input, o.Output, o.Request, o.Response = owned(o.Input), owned(o.Output), owned(o.Request), owned(o.Response)
+	o.Input, o.Output, o.Request, o.Response = decode.CloneParts(o.Input), decode.CloneParts(o.Output), decode.CloneParts(o.Request), decode.CloneParts(o.Response)
 	for _, messages := range [][]decode.Message{o.Input, o.Output} {
 		decode.UnmarkMessages(messages)
 	}
@@ -205,13 +205,4 @@ func unmark(o *dialect.Draft) {
 		c.Out, c.OutCut = decode.UnmarkValue(c.Out)
 		o.Called = &c
 	}
-}
-
-// owned are messages of which parts may be changed.
-func owned(messages []decode.Message) []decode.Message {
-	messages = slices.Clone(messages)
-	for i := range messages {
-		messages[i].Parts = slices.Clone(messages[i].Parts)
-	}
-	return messages
 }

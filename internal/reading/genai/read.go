@@ -109,7 +109,9 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Draft {
 func readDialects(s *dialect.Source, as dialect.Class) *dialect.Draft {
 	o := dialect.NewDraft()
 	o.Lists, o.Quirks = s.Lists, quirksOf(s)
-	for i, d := range dialectsOf(s) {
+	dialects := dialectsOf(s)
+	o.Dialects = make([]string, 0, len(dialects))
+	for i, d := range dialects {
 		switch {
 		case i == 0 && readPrimary(d, s, o, as):
 		case d == generic.Unknown && namesContent(o):
@@ -120,6 +122,7 @@ func readDialects(s *dialect.Source, as dialect.Class) *dialect.Draft {
 			readFurther(d, s, o)
 		}
 	}
+	o.Dialects = slices.Clip(o.Dialects)
 	return o
 }
 
@@ -130,12 +133,12 @@ func readPrimary(d *dialect.Dialect, s *dialect.Source, o *dialect.Draft, as dia
 	if o.Class = as; as == dialect.Unclassified {
 		o.Class, o.RunSpan = classOf(d, s)
 	}
+	o.SharesRequest = d == semconv.Dialect
 	if o.Class != dialect.Unclassified {
 		d.Read(s, o)
 	}
 	if o.Class == dialect.Unclassified {
-		*o = dialect.Draft{Lists: s.Lists}
-		o.Quirks = quirks
+		*o = dialect.Draft{Base: dialect.Base{Quirks: quirks, Dialects: o.Dialects}, Lists: s.Lists}
 		return false
 	}
 	o.Dialects = append(o.Dialects, d.ID)
@@ -151,7 +154,7 @@ func namesContent(o *dialect.Draft) bool {
 // read.
 func readFurther(d *dialect.Dialect, s *dialect.Source, o *dialect.Draft) {
 	next := dialect.NewDraft()
-	next.Lists = s.Lists
+	next.Lists, next.SharesRequest = s.Lists, d == semconv.Dialect
 	if next.Class = o.Class; o.Class == dialect.Unclassified {
 		next.Class, next.RunSpan = classOf(d, s)
 	}
@@ -255,7 +258,7 @@ func openTexts(o *dialect.Draft) {
 	o.OutputTools = append(o.OutputTools, decode.AnswerTools(o.Request)...)
 	o.Request, o.Input = decode.OpenTasks(decode.OpenActions(o.Request)), decode.OpenTasks(o.Input)
 	o.Request, o.Response = decode.OpenGoogleParts(o.Request), decode.OpenGoogleParts(o.Response)
-	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
+	o.Request = decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 }
 
 // geminis are the names of providers that serve Gemini's API.

@@ -19,6 +19,8 @@ type Message struct {
 	Parts []genai.Part
 	// omitted says that only the place of the message is known, which asked for tools.
 	Omitted bool
+	// before is the message that Messages made before it under the same key.
+	before *Message
 }
 
 func NewMessage(m genai.Message) *Message {
@@ -32,19 +34,27 @@ func NewMessage(m genai.Message) *Message {
 // Messages makes equal messages once. A conversation is resent with every turn, and the id of a message is a
 // digest of all it says. A nil set makes every message anew.
 type Messages struct {
-	byText map[messageKey][]*Message
-	// byPlace finds a message whose text lies in memory where that of an equal one lies, as in a list that
-	// was resent. Such a text need not be hashed.
+	byText map[messageKey]*Message // the last one that was made
+	// byPlace finds a message whose first part, or the text of it, lies in memory where that of an equal one
+	// lies, as in a list that was resent. Such a text need not be hashed.
 	byPlace map[placeKey]*Message
 }
 
 type placeKey struct {
-	text *byte
+	at   unsafe.Pointer
 	size int
 }
 
 func NewMessages() *Messages {
-	return &Messages{byText: map[messageKey][]*Message{}, byPlace: map[placeKey]*Message{}}
+	return &Messages{byText: map[messageKey]*Message{}, byPlace: map[placeKey]*Message{}}
+}
+
+// placeOf is where the text of a part lies, or the part where it has none.
+func placeOf(p *genai.Part) placeKey {
+	if p.Text == "" {
+		return placeKey{unsafe.Pointer(p), 0}
+	}
+	return placeKey{unsafe.Pointer(unsafe.StringData(p.Text)), len(p.Text)}
 }
 
 // messageKey tells most messages apart without looking at all of them.
@@ -60,36 +70,48 @@ func (made *Messages) Message(m genai.Message) *Message {
 		return NewMessage(m)
 	}
 	key := messageKey{role: m.Role, name: m.Name, parts: len(m.Parts), omitted: m.Omitted}
-	place := placeKey{}
+	var place placeKey
 	if len(m.Parts) > 0 {
 		p := &m.Parts[0]
+		place = placeOf(p)
+		if there := made.byPlace[place]; there != nil && there.Tape.Role == m.Role && there.Tape.Name == m.Name && there.Omitted == m.Omitted && identicalParts(there.Parts, m.Parts) {
+			return there
+		}
 		key.text, key.id, key.tool = p.Text, p.ID, p.Name
-		if p.Text != "" {
-			place = placeKey{unsafe.StringData(p.Text), len(p.Text)}
-			if there := made.byPlace[place]; there != nil && there.Tape.Role == m.Role && there.Tape.Name == m.Name && slices.EqualFunc(there.Parts, m.Parts, identical) {
-				return there
-			}
-		}
 	}
-	found := (*Message)(nil)
-	for _, there := range made.byText[key] {
-		if slices.EqualFunc(there.Parts, m.Parts, identical) {
-			found = there
-			break
-		}
+	last := made.byText[key]
+	found := last
+	for found != nil && !identicalParts(found.Parts, m.Parts) {
+		found = found.before
 	}
 	if found == nil {
 		found = NewMessage(m)
-		made.byText[key] = append(made.byText[key], found)
+		found.before, made.byText[key] = last, found
 	}
-	if place.text != nil {
+	if len(m.Parts) > 0 {
 		made.byPlace[place] = found
 	}
 	return found
 }
 
+// identicalParts reports parts that nothing tells apart: the same ones, or others.
+func identicalParts(a, b []genai.Part) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if len(a) > 0 && &a[0] == &b[0] {
+		return true
+	}
+	for i := range a {
+		if !identical(&a[i], &b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // identical reports two parts that nothing tells apart.
-func identical(a, b genai.Part) bool {
+func identical(a, b *genai.Part) bool {
 	if a.Label != b.Label || a.Masked != b.Masked || a.Injected != b.Injected || !slices.Equal(a.Envelope, b.Envelope) {
 		return false
 	}

@@ -134,7 +134,7 @@ func TestMessagesOfAgnoAsStrWritesThemAreRead(t *testing.T) {
 func TestResponsesToGeminiThatWereWrittenAsTextAreOpened(t *testing.T) {
 	for response, want := range map[string]string{`"{\"result\":\"17\"}"`: `"17"`, `"{\"result\":1,\"next\":2}"`: `"{\"result\":1,\"next\":2}"`, `"result"`: `"result"`} {
 		messages := []decode.Message{{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart("", "f", genaitest.Parse(t, response), false)}}}
-		decode.OpenGemini(messages, true)
+		messages = decode.OpenGemini(messages, true)
 		if got := messages[0].Parts[0].Result.JSON(); got != want {
 			t.Errorf("%s is %s, want %s", response, got, want)
 		}

@@ -13,7 +13,8 @@ import (
 
 // Lists remembers the message lists of one trace. A conversation is resent whole with every turn, so the text of a list mostly begins with
 // the text of one that was read before. The elements of that beginning are not read again. What Messages returns is what it would be
-// without a memory, and belongs to the caller. The zero value is ready; nil remembers nothing. It is not safe for concurrent use.
+// without a memory. The list belongs to the caller. Its parts are shared: who changes some clones them first (CloneParts). The zero value is
+// ready; nil remembers nothing. It is not safe for concurrent use.
 type Lists struct {
 	known []*knownList // the one that was used last comes last
 }
@@ -70,7 +71,11 @@ func (l *Lists) Messages(text string, role tape.Role) (messages []Message, ok bo
 		return of.out, true
 	}
 	l.known = append(l.known, of)
-	return copied(of.out), true
+	messages = slices.Clone(of.out)
+	for i := range messages {
+		messages[i].Parts = slices.Clip(messages[i].Parts) // who adds one writes elsewhere
+	}
+	return messages, true
 }
 
 // longest returns a list that shares most elements with the text, and how many. It is the known one, taken out, when that goes on in no other
@@ -120,26 +125,6 @@ func (k *knownList) cut(n int) {
 		last := &k.out[e.messages-1]
 		last.Parts = last.Parts[:e.parts:e.parts]
 	}
-}
-
-// copied returns messages that share no parts with those: readers change parts in place.
-func copied(messages []Message) []Message {
-	if messages == nil {
-		return nil
-	}
-	out := slices.Clone(messages)
-	n := 0
-	for _, m := range out {
-		n += len(m.Parts)
-	}
-	parts := make([]Part, 0, n)
-	for i, m := range out {
-		if m.Parts != nil {
-			parts = append(parts, m.Parts...)
-			out[i].Parts = slices.Clip(parts[len(parts)-len(m.Parts):])
-		}
-	}
-	return out
 }
 
 // commonPrefix returns how many bytes two texts have in common at their beginning.

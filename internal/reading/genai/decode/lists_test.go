@@ -71,7 +71,9 @@ func TestListsReadWhatIsReadWithoutThem(t *testing.T) {
 				if !wanted || !identical(got, want) {
 					t.Fatalf("seed %d: %s\nbecame %+v\nwant   %+v (%t)", seed, text, got, want, wanted)
 				}
-				for i := range got { // belongs to the caller
+				parts := CloneParts(got)
+				for i := range got { // the list belongs to the caller, and so do the clones
+					got[i].Parts = parts[i].Parts
 					for j := range got[i].Parts {
 						got[i].Parts[j].Text, got[i].Parts[j].Label = "changed", tape.Lossy
 					}

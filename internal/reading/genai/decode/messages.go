@@ -489,11 +489,19 @@ func OpenInput(request []Message) ([]Message, bool) {
 
 // CloneParts returns messages whose parts may be changed.
 func CloneParts(messages []Message) []Message {
-	messages = slices.Clone(messages)
-	for i := range messages {
-		messages[i].Parts = slices.Clone(messages[i].Parts)
+	out := slices.Clone(messages)
+	n := 0
+	for _, m := range out {
+		n += len(m.Parts)
 	}
-	return messages
+	parts := make([]Part, 0, n)
+	for i, m := range out {
+		if m.Parts != nil {
+			parts = append(parts, m.Parts...)
+			out[i].Parts = slices.Clip(parts[len(parts)-len(m.Parts):])
+		}
+	}
+	return out
 }
 
 // HasRole reports whether one of the messages is of the role.

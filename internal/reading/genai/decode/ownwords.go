@@ -43,13 +43,15 @@ func ownMessage(v exactjson.Value) (translated exactjson.Value, ok bool) {
 	if text == "" && calls == "" || said == "type" && text == "" {
 		return exactjson.Value{}, false
 	}
-	out := []exactjson.Member{{Name: "role", Value: exactjson.StringValue(string(role))}}
 	changed := said != "role" || RoleOf(v.Get(said).Str()) != role
+	var room [5]exactjson.Member
+	out := append(room[:0], exactjson.Member{Name: "role", Value: exactjson.StringValue(string(role))})
 	take := func(name, as string, value exactjson.Value) {
 		out = append(out, exactjson.Member{Name: as, Value: value})
 		changed = changed || name != as && !(as == "content" && name == "parts")
 	}
-	used := []string{said, text, calls}
+	var names [5]string
+	used := append(names[:0], said, text, calls)
 	if text != "" {
 		take(text, "content", v.Get(text))
 	}
@@ -71,12 +73,13 @@ func ownMessage(v exactjson.Value) (translated exactjson.Value, ok bool) {
 	if !changed {
 		return exactjson.Value{}, false
 	}
+	all := slices.Clone(out)
 	for _, m := range v.Members() {
 		if !slices.Contains(used, m.Name) {
-			out = append(out, m)
+			all = append(all, m)
 		}
 	}
-	return exactjson.ObjectValue(out...), true
+	return exactjson.ObjectValue(all...), true
 }
 
 // maxOwnMembers is more than a message has that somebody wrote by hand.

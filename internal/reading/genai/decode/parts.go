@@ -262,11 +262,16 @@ func geminiFailure(response exactjson.Value) bool {
 
 // OpenGemini reads the results that Gemini's API was sent, also those in messages that were recorded in another form than the API's if all of them
 // went there. The API takes objects alone: what a tool returned that is none is sent as the member "result" of one.
-func OpenGemini(messages []Message, all bool) {
+func OpenGemini(messages []Message, all bool) []Message {
+	sent := func(p *Part) bool { return p.Type == tape.PartToolResult && (all || p.Gemini) }
+	if !slices.ContainsFunc(messages, func(m Message) bool { return anyPart(m.Parts, sent) }) {
+		return messages
+	}
+	messages = CloneParts(messages)
 	for _, m := range messages {
 		for i := range m.Parts {
 			p := &m.Parts[i]
-			if p.Type != tape.PartToolResult || !all && !p.Gemini {
+			if !sent(p) {
 				continue
 			}
 			p.Gemini, p.IsError = true, p.IsError || geminiFailure(p.Result)
@@ -275,6 +280,7 @@ func OpenGemini(messages []Message, all bool) {
 			}
 		}
 	}
+	return messages
 }
 
 // Returned returns what a tool returned, as a program told it to a model, and in what it stood. Gemini's API reads a member "output" of a response as

@@ -24,6 +24,8 @@ type Draft struct {
 
 	// Lists are those of the source, for reading.
 	Lists *decode.Lists
+	// SharesRequest says that the dialect changes no part of the request that it reads.
+	SharesRequest bool
 }
 
 var drafts = sync.Pool{New: func() any { return new(Draft) }}

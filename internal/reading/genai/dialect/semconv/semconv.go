@@ -181,7 +181,8 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 		}
 		if s.ScopeName == quarkus && len(o.Request) == 1 && len(o.Request[0].Parts) == 1 && strings.Contains(o.Request[0].Parts[0].Text, "\n") {
 			// all messages, one below the other: where one ends is not told
-			o.RequestLabel, o.Request[0].Parts[0].Label = tape.Lossy, tape.Lossy
+			o.RequestLabel, o.Request = tape.Lossy, decode.CloneParts(o.Request)
+			o.Request[0].Parts[0].Label = tape.Lossy
 		}
 		if givesFunctions(a, o) {
 			o.AddNote(tape.CodeModelCallHidden, "response", "the client was given functions to call by itself: the span may stand for every model call of the loop; it holds the first request and the last answer")
@@ -347,6 +348,9 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 	}
 	if text, ok := decode.TrimmedJSON(v); ok {
 		if messages, ok := o.Lists.Messages(text, role); ok {
+			if !o.SharesRequest || role != tape.RoleUser {
+				messages = decode.CloneParts(messages)
+			}
 			return messages, ""
 		}
 		if parsed, err := exactjson.Parse(text); err == nil {
