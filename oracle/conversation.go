@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -113,8 +114,8 @@ func (c *calls) executed() map[string]executed {
 type conversation struct {
 	messages  []string
 	exchanges []*exchange
-	byMessage map[string]*exchange // id of the message with the call → the last of them
-	byID      map[string]*exchange // call id → the last with it
+	byMessage map[string]*exchange // id of the message with the call → the last of them; see lastIn
+	byID      map[string]*exchange // call id → the last with it; see lastWith
 	byContent map[call][]*exchange // tool and hash, of the first contents exchanges: few calls are looked for by them
 	contents  int
 	last      []*exchange // the calls of the last message with calls
@@ -123,9 +124,11 @@ type conversation struct {
 
 // exchange is a tool call in a conversation and its result there; either may be absent.
 type exchange struct {
-	order    int // in the conversation
-	group    int // counts the messages with calls, so that a message that stands twice is told apart
-	index    int // among the calls of the message
+	order    int    // in the conversation
+	message  string // id of the message with the call
+	id       string // of the call
+	group    int    // counts the messages with calls, so that a message that stands twice is told apart
+	index    int    // among the calls of the message
 	call     *tape.Part
 	hash     string // of the arguments of the call
 	result   *tape.Part
@@ -163,10 +166,9 @@ func (c *conversation) extend(of *calls, messages []string) {
 			c.groups++
 			c.last = nil
 			for i, part := range asked {
-				x := &exchange{order: len(c.exchanges), group: c.groups, index: i, call: part.Part, hash: part.hash, inMessage: c.byMessage[id]}
-				c.exchanges, c.last = append(c.exchanges, x), append(c.last, x)
-				put(&c.byMessage, id, x)
-				c.identify(x, part.ID)
+				x := &exchange{message: id, id: part.ID, group: c.groups, index: i, call: part.Part, hash: part.hash}
+				c.add(x)
+				c.last = append(c.last, x)
 			}
 		}
 		for i := range said.Parts {
@@ -176,9 +178,8 @@ func (c *conversation) extend(of *calls, messages []string) {
 			}
 			x := c.answered(part)
 			if x == nil {
-				x = &exchange{order: len(c.exchanges)}
-				c.exchanges = append(c.exchanges, x)
-				c.identify(x, part.ID)
+				x = &exchange{id: part.ID}
+				c.add(x)
 			}
 			x.result, x.position = part, len(c.messages)+position
 		}
@@ -186,19 +187,47 @@ func (c *conversation) extend(of *calls, messages []string) {
 	c.messages = messages
 }
 
-func (c *conversation) identify(x *exchange, id string) {
-	if id != "" {
-		x.withID = c.byID[id]
-		put(&c.byID, id, x)
+// maxScanned is up to how many exchanges those with an id are looked for one by one: most conversations are those of one request.
+const maxScanned = 8
+
+func (c *conversation) add(x *exchange) {
+	x.order, x.inMessage, x.withID = len(c.exchanges), c.lastIn(x.message), c.lastWith(x.id)
+	c.exchanges = append(c.exchanges, x)
+	switch n := len(c.exchanges); {
+	case n <= maxScanned:
+	case c.byID == nil:
+		c.byMessage, c.byID = make(map[string]*exchange, 2*n), make(map[string]*exchange, 2*n)
+		for _, x := range c.exchanges {
+			c.byMessage[x.message], c.byID[x.id] = x, x
+		}
+	default:
+		c.byMessage[x.message], c.byID[x.id] = x, x
 	}
 }
 
-// put makes the map when it has something to hold: most conversations are those of one request.
-func put(m *map[string]*exchange, id string, x *exchange) {
-	if *m == nil {
-		*m = map[string]*exchange{}
+// lastIn is the last exchange whose call stands in a message, nil if there is none.
+func (c *conversation) lastIn(message string) *exchange {
+	return c.latest(c.byMessage, message, func(x *exchange) bool { return x.message == message })
+}
+
+// lastWith is the last exchange with a call id, nil if there is none.
+func (c *conversation) lastWith(id string) *exchange {
+	return c.latest(c.byID, id, func(x *exchange) bool { return x.id == id })
+}
+
+func (c *conversation) latest(by map[string]*exchange, key string, is func(*exchange) bool) *exchange {
+	if key == "" {
+		return nil
 	}
-	(*m)[id] = x
+	if by != nil {
+		return by[key]
+	}
+	for _, x := range slices.Backward(c.exchanges) {
+		if is(x) {
+			return x
+		}
+	}
+	return nil
 }
 
 // withContent lists the calls with the content, the first ones first.
@@ -223,7 +252,7 @@ func (c *conversation) answered(result *tape.Part) *exchange {
 				return x
 			}
 		}
-		for x := c.byID[result.ID]; x != nil; x = x.withID {
+		for x := c.lastWith(result.ID); x != nil; x = x.withID {
 			if x.result == nil {
 				return x
 			}

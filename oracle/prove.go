@@ -370,7 +370,7 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 	if w.model != nil {
 		// The newest occurrence of the response among the messages is this call's, but for the repeats since.
 		skip, group := repeats, -1
-		for x := shows.byMessage[w.model.Response.Message]; x != nil; x = x.inMessage {
+		for x := shows.lastIn(w.model.Response.Message); x != nil; x = x.inMessage {
 			if x.order >= shows.until {
 				continue
 			}
@@ -385,7 +385,7 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 	}
 	if w.id != "" && p.idUses[w.id] == 1 {
 		// The response stands there in another spelling, or was cut off, or is not recorded.
-		for x := shows.byID[w.id]; x != nil; x = x.withID {
+		for x := shows.lastWith(w.id); x != nil; x = x.withID {
 			if x.order < shows.until && (x.call == nil || x.call.Name == w.tool) {
 				return x
 			}
