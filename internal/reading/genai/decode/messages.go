@@ -117,6 +117,10 @@ const (
 )
 
 func (l *messageReader) add(e exactjson.Value) element {
+	if l.depth < maxMessageNesting && isPlain(e) {
+		l.out, l.responseItem = append(l.out, RoleMessage(e, l.role)), false
+		return someMessages
+	}
 	if item, ok := ResponseItem(e); ok {
 		if last := len(l.out) - 1; l.responseItem && item.Role == tape.RoleAssistant && l.out[last].Role == tape.RoleAssistant {
 			l.out[last].Parts = append(l.out[last].Parts, item.Parts...)
@@ -289,7 +293,32 @@ func isPartOnly(v exactjson.Value) bool {
 	return false
 }
 
+// isPlain reports a message of which every member is one that RoleMessage reads, so that it has no other shape. Most messages are such.
+func isPlain(v exactjson.Value) bool {
+	if v.Kind() != exactjson.Object {
+		return false
+	}
+	known := false
+	for _, m := range v.Members() {
+		switch m.Name {
+		case "role":
+			_, known = roles[m.Value.Str()]
+		case "parts":
+			if slices.ContainsFunc(m.Value.Members(), isUITool) {
+				return false
+			}
+		case "content", "name", "finish_reason", "tool_call_id":
+		default:
+			return false
+		}
+	}
+	return known && !isToolDefinition(v)
+}
+
 func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if isPlain(v) {
+		return []Message{RoleMessage(v, role)}, true
+	}
 	v = plainNames(v)
 	if m, ok := LangChainMessage(v); ok {
 		return []Message{m}, true
