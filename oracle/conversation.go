@@ -15,6 +15,7 @@ import (
 type calls struct {
 	t      *tape.Tape
 	read   map[string]*message               // by id
+	room   []message                         // for those that are not read yet
 	hashed map[*exactjson.Member]*tape.Event // tool events with arguments, by the first member of these
 	tools  [][]*tape.Event                   // see around
 	ran    map[string]executed               // see executed
@@ -50,7 +51,11 @@ func (c *calls) message(id string) *message {
 	if m != nil {
 		return m
 	}
-	m = &message{Message: c.t.Messages[id]}
+	if len(c.room) == 0 {
+		c.room = make([]message, max(8, len(c.t.Messages)-len(c.read)))
+	}
+	m, c.room = &c.room[0], c.room[1:]
+	m.Message = c.t.Messages[id]
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Type == tape.PartToolCall {
 			m.calls = append(m.calls, requested{p, c.hash(p.Args)})

@@ -32,6 +32,35 @@ type Limits struct {
 type program struct {
 	lane
 	keys map[laneKey]*lane
+	// order are the lanes as their keys came first, and next is behind the last one that was asked for: spans
+	// of one kind have the same keys in the same order.
+	order []orderedLane
+	next  int
+}
+
+// orderedLane is a lane with the key that its first text had.
+type orderedLane struct {
+	scope, key string
+	*lane
+}
+
+// laneOf returns the lane of a key. It is looked for where that of the key before leads to, and then by name.
+func (p *program) laneOf(scope, key string) *lane {
+	if p.next == len(p.order) {
+		p.next = 0
+	}
+	if p.next < len(p.order) && p.order[p.next].key == key && p.order[p.next].scope == scope {
+		p.next++
+		return p.order[p.next-1].lane
+	}
+	of := laneKey{scope, stemOf(key)}
+	one := p.keys[of]
+	if one == nil {
+		one = &lane{at: len(p.order)}
+		p.keys[of], p.order = one, append(p.order, orderedLane{scope, key, one})
+	}
+	p.next = one.at + 1
+	return one
 }
 
 // laneKey names one key of a scope, without the numbers in it.
@@ -39,6 +68,7 @@ type laneKey struct{ scope, stem string }
 
 // lane holds texts for which one limit may hold.
 type lane struct {
+	at     int // place in the order of its program
 	texts  []string
 	limits []limit
 }
@@ -101,12 +131,7 @@ func (l *Limits) Add(s *dialect.Source) {
 		}
 		p.texts = append(p.texts, text)
 		if len(text) >= minKeyLimit {
-			of := laneKey{s.ScopeName, stemOf(key)}
-			one := p.keys[of]
-			if one == nil {
-				one = &lane{}
-				p.keys[of] = one
-			}
+			one := p.laneOf(s.ScopeName, key)
 			one.texts = append(one.texts, text)
 		}
 	})

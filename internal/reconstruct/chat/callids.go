@@ -4,12 +4,10 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
-	"github.com/tapedeck/tapedeck/tape"
 )
 
 // IdsOf lists the ids of the tool calls that have one.
@@ -44,7 +42,12 @@ func DrawnIDs(parts []genai.Part) map[string]bool {
 
 // AsksOne reports parts with a call of one of these ids.
 func AsksOne(parts []genai.Part, ids map[string]bool) bool {
-	return slices.ContainsFunc(parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall && ids[p.ID] })
+	for p := range EachCall(parts) {
+		if ids[p.ID] {
+			return true
+		}
+	}
+	return false
 }
 
 // OtherKind reports two ids of different kinds, by what stands before their first underscore. The Responses

@@ -45,8 +45,9 @@ type placeKey struct {
 	size int
 }
 
-func NewMessages() *Messages {
-	return &Messages{byText: map[messageKey]*Message{}, byPlace: map[placeKey]*Message{}}
+// NewMessages returns an empty set with room for so many messages.
+func NewMessages(room int) *Messages {
+	return &Messages{byText: make(map[messageKey]*Message, room), byPlace: make(map[placeKey]*Message, room)}
 }
 
 // placeOf is where the text of a part lies, or the part where it has none.

@@ -55,6 +55,8 @@ type Call struct {
 	Via      *Call
 
 	Notes []genai.Note
+
+	own [1]*spantree.Node // room for Nodes: most calls are reported once
 }
 
 // Asked is one tool call that a response asks for, and what later requests show of its result.
@@ -71,7 +73,9 @@ type Asked struct {
 
 // NewCall is the call that a span reports.
 func (c *Ledger) NewCall(kind tape.EventType, n *spantree.Node, agent *Call) *Call {
-	return &Call{Kind: kind, Nodes: []*spantree.Node{n}, Obs: n.Obs, Start: n.Start, End: n.End, Agent: agent, Part: c.part, Notes: n.Obs.Notes}
+	k := &Call{Kind: kind, Obs: n.Obs, Start: n.Start, End: n.End, Agent: agent, Part: c.part, Notes: n.Obs.Notes, own: [1]*spantree.Node{n}}
+	k.Nodes = k.own[:]
+	return k
 }
 
 // HiddenModel is a model call without a span. The detail says where the call is known from.

@@ -41,7 +41,7 @@ type Ledger struct {
 
 // Collect reads the calls of a run from its spans and settles which reports tell of one call.
 func Collect(f *fragment.Fragment) *Ledger {
-	c := &Ledger{Run: f, Noise: map[string]int64{}, Recovered: chat.NewMessages(), Returned: map[*Call]*chat.Message{}, Transcripts: map[*Call]Transcript{}}
+	c := &Ledger{Run: f, Noise: map[string]int64{}, Recovered: chat.NewMessages(0), Returned: map[*Call]*chat.Message{}, Transcripts: map[*Call]Transcript{}}
 	parts := f.Leaves()
 	for c.part = range parts {
 		c.readPart(parts[c.part])

@@ -87,7 +87,18 @@ func EqualCallIDs(c *Ledger) bool {
 	return hasEqual(c.Tools, func(t *Call) string { return t.Obs.CallID })
 }
 
+// maxCompared is up to how many calls each is compared with all before it.
+const maxCompared = 32
+
 func hasEqual(calls []*Call, id func(*Call) string) bool {
+	if len(calls) <= maxCompared {
+		for i, k := range calls {
+			if key := id(k); key != "" && slices.ContainsFunc(calls[:i], func(before *Call) bool { return id(before) == key }) {
+				return true
+			}
+		}
+		return false
+	}
 	seen := make(map[string]bool, len(calls))
 	return len(calls) > 1 && slices.ContainsFunc(calls, func(k *Call) bool {
 		key := id(k)

@@ -62,7 +62,7 @@ func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 	for _, s := range alone {
 		nodes = append(nodes, &Node{ID: s.Span.SpanID(), Source: s})
 	}
-	made, lists := chat.NewMessages(), &decode.Lists{}
+	made, lists := chat.NewMessages(len(nodes)/2), &decode.Lists{}
 	for _, n := range nodes {
 		n.Made = made
 		n.Source.Lists = lists

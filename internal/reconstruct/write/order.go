@@ -42,11 +42,13 @@ type causes struct {
 }
 
 func causesOf(c *ledger.Ledger, all []*ledger.Call) causes {
-	g := causes{map[*ledger.Call][]*ledger.Call{}, map[*ledger.Call]int{}}
+	g := causes{make(map[*ledger.Call][]*ledger.Call, len(all)), make(map[*ledger.Call]int, len(all))}
 	modelOf, toolOf := byReport(c.Models), byReport(c.Tools)
 	for _, k := range all {
-		if m := modelAbove(k, modelOf); m != nil && k.Kind == tape.EventToolCall && k.By == nil {
-			g.add(m, k)
+		if k.Kind == tape.EventToolCall && k.By == nil {
+			if m := modelAbove(k, modelOf); m != nil {
+				g.add(m, k)
+			}
 		}
 		if t := toolAround(k, toolOf); t != nil {
 			g.cause(t, k)
@@ -66,7 +68,7 @@ func causesOf(c *ledger.Ledger, all []*ledger.Call) causes {
 
 // byReport finds calls by the spans that report them.
 func byReport(calls []*ledger.Call) map[*spantree.Node]*ledger.Call {
-	of := map[*spantree.Node]*ledger.Call{}
+	of := make(map[*spantree.Node]*ledger.Call, len(calls))
 	for _, k := range calls {
 		for _, n := range k.Nodes {
 			of[n] = k
@@ -99,7 +101,7 @@ func (g causes) sort(all []*ledger.Call) []*ledger.Call {
 			heap.Push(&ready, k)
 		}
 	}
-	ordered, placed := make([]*ledger.Call, 0, len(all)), map[*ledger.Call]bool{}
+	ordered, placed := make([]*ledger.Call, 0, len(all)), make(map[*ledger.Call]bool, len(all))
 	for len(ordered) < len(all) {
 		if ready.Len() == 0 { // lying ids can make causes circular: the earliest call breaks the circle
 			i := slices.IndexFunc(all, func(k *ledger.Call) bool { return !placed[k] && (k.Agent == nil || placed[k.Agent]) })
