@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
@@ -27,6 +28,10 @@ func handContent(n *spantree.Node, inner []*spantree.Node) {
 		return
 	}
 	sent, last := n.Obs.Request, inner[len(inner)-1]
+	if decode.LoopAt(n.Obs.Response) > 0 {
+		handLoop(n, inner)
+		return
+	}
 	handResponse(last, n.Obs.Response, n.Obs.ResponseLabel)
 	if !slices.ContainsFunc(n.Kids, func(k *spantree.Node) bool { return k.Obs.Class == genai.Tool && chat.ShowsResult(sent, k.Obs.CallID) }) {
 		handRequest(inner[0], n, sent, n.Obs.RequestLabel)
@@ -43,6 +48,24 @@ func handContent(n *spantree.Node, inner []*spantree.Node) {
 	}
 	for i, at := range turns {
 		handRequest(inner[i], n, sent[:at:at], tape.Recovered)
+	}
+}
+
+// handLoop gives the model calls below a span the turns that its output holds, where there are as many. Else
+// the first has the request and the last the answer behind all results.
+func handLoop(n *spantree.Node, inner []*spantree.Node) {
+	sent, said := n.Obs.Request, n.Obs.Response
+	handRequest(inner[0], n, sent, n.Obs.RequestLabel)
+	handResponse(inner[len(inner)-1], decode.LastAnswers(said), n.Obs.ResponseLabel)
+	_, turns := AnswersSinceUser(said)
+	if len(turns) != len(inner) {
+		return
+	}
+	for i, at := range turns {
+		handResponse(inner[i], said[at:at+1], cmp.Or(n.Obs.ResponseLabel, tape.Recovered))
+		if i > 0 {
+			handRequest(inner[i], n, slices.Concat(sent, said[:at]), tape.Recovered)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@
 package recovery
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
@@ -15,8 +17,8 @@ import (
 // RecoverUnreported makes a model call of a run without any call. How many calls there were before it, and
 // what each was sent, is not known.
 //
-// Needs: the run's own span, and one of: the error of a client of a model's API; what a model was sent; the
-// model or the tokens that it wrote.
+// Needs: the run's own span, and one of: the error of a client of a model's API; an output of several turns;
+// what a model was sent; the model or the tokens that it wrote.
 // Refuses: a run that failed otherwise; a span that only looks like an agent and kept nothing that was sent.
 // Seen in: instrumentations of frameworks alone, as agno under Traceloop; packages that drop the span of a
 // call that threw, as Laminar's for OpenAI in JavaScript.
@@ -25,6 +27,8 @@ func RecoverUnreported(c *ledger.Ledger) {
 	var m *ledger.Call
 	switch {
 	case root == nil || !ledger.NoCalls(c):
+	case decode.LoopAt(root.Obs.Output) > 0:
+		c.Models = append(c.Models, turnsOf(root)...)
 	case spantree.IsFailure(root.Obs):
 		m = failedBefore(root)
 	default:
@@ -87,6 +91,27 @@ func namedBy(root *spantree.Node) *ledger.Call {
 			made.Response, made.ResponseLabel = []genai.Message{answer}, tape.Recovered
 		}
 	}, "response", "no span reports this call; that of the agent says that a model was asked, and holds what came of it")
+}
+
+// turnsOf are the model calls of a run whose span holds all of its turns as one output.
+func turnsOf(root *spantree.Node) (models []*ledger.Call) {
+	o := root.Obs
+	_, turns := ledger.AnswersSinceUser(o.Output)
+	for i, at := range turns {
+		m := overRun(root, func(made *genai.Draft) {
+			made.Operation, made.Model, made.Provider = "chat", o.Model, o.Provider
+			made.Request, made.RequestLabel = slices.Concat(o.Input, o.Output[:at]), tape.Recovered
+			made.Response, made.ResponseLabel = o.Output[at:at+1], tape.Recovered
+			if i == 0 {
+				made.Usage = o.Usage
+			}
+		}, "", "no span reports this call; the output of the run holds its answer")
+		if i > 0 {
+			m.Start = root.End
+		}
+		models = append(models, m)
+	}
+	return models
 }
 
 // overRun is a model call without a span that took as long as the run, for all that is known.

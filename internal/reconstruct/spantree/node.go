@@ -46,6 +46,21 @@ func splitAtAnswer(request []*chat.Message, response []genai.Message) (sent, fol
 	return request[:at:at], request[at:]
 }
 
+// loopOf is what an output that holds a whole loop says: the answer, the results of its calls, what followed.
+//
+// Needs: results of tools between two answers of one output.
+// Refuses: an output of several answers without results between them.
+// Seen in: clients that call the tools themselves and report all of it as one model call.
+func loopOf(made *chat.Messages, response []genai.Message) (messages []*chat.Message) {
+	if decode.LoopAt(response) == 0 {
+		return nil
+	}
+	for _, m := range response {
+		messages = append(messages, made.Message(m))
+	}
+	return messages
+}
+
 // HandedAnswer is the answer with calls that a step was handed, as the last message of its input. It is nil
 // when there is none.
 func HandedAnswer(n *Node) *chat.Message {
@@ -86,7 +101,7 @@ type Node struct {
 	HeldBy   *Node           // the span of an agent on which this model call was written, see giveHeld
 	Sole     bool            // it names no parent, as no other span of its trace
 	Messages []*chat.Message // see request
-	Followed []*chat.Message // what stands in the recorded request from the answer on, see splitAtAnswer
+	Followed []*chat.Message // what stands in the recorded request from the answer on, see splitAtAnswer, or in an output of several turns, see loopOf
 	Made     *chat.Messages  // of all nodes of the trace
 	Omits    bool            // its request holds messages of which the place alone is known
 }
@@ -115,7 +130,9 @@ func (n *Node) Request() []*chat.Message {
 		n.Omits = n.Omits || o.Request[i].Omitted
 		n.Messages = append(n.Messages, n.Made.Message(o.Request[i]))
 	}
-	n.Messages, n.Followed = splitAtAnswer(n.Messages, o.Response)
+	if n.Messages, n.Followed = splitAtAnswer(n.Messages, o.Response); len(n.Followed) == 0 && len(o.Response) > 1 {
+		n.Followed = loopOf(n.Made, o.Response)
+	}
 	return n.Messages
 }
 
