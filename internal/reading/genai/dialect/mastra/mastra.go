@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -89,6 +90,10 @@ func readMastra(s *dialect.Source, o *dialect.Draft) {
 		if kind == "model_generation" || kind == "llm_generation" {
 			o.Summary = true
 			readMastraModel(a, input, output, o)
+			if len(o.Request)+len(o.Response) == 0 { // its exporter of the conventions
+				o.Request, _ = decode.Messages(a.JSON("gen_ai.input.messages"), tape.RoleUser)
+				o.Response = decode.OneTurn(semconv.Output(a))
+			}
 		}
 	case dialect.Noise:
 		o.NoiseReason = "chunk"

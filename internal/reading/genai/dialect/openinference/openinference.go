@@ -173,6 +173,9 @@ func ReadModel(a decode.Attributes, o *dialect.Draft) {
 			o.AddParam(name, m.Value)
 		}
 	}
+	if len(o.Tools) == 0 {
+		o.Tools = decode.ToolDefinitions(s.params.Get("tools"))
+	}
 	o.Streaming = s.params.Get("stream").True()
 	if reason := a.Text("llm.finish_reason"); reason != "" {
 		o.FinishReasons = []string{reason}
