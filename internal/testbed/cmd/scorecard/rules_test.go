@@ -112,6 +112,18 @@ func TestTurnsThatNoRuleTouched(t *testing.T) {
 	if got, want := untouchedOf(set), (share{1, 0, 2, 1}); got != want { // the first turn alone has a call
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	for _, run := range recorded(t) { // a decision of no rule, such as the choice of the record of a value, touches nothing
+		if run.Group != "strands" {
+			continue
+		}
+		set, err := run.Evidence()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := untouchedOf(set); s.untouched != s.tapes || s.turnsUntouched != s.turns || s.turns == 0 {
+			t.Errorf("%s: %+v, no tape names a rule", run.Scenario, s)
+		}
+	}
 }
 
 func TestRecordingsWhoseRulesAreJudged(t *testing.T) {

@@ -33,7 +33,7 @@ func untouchedOf(set *evidence.Set) (s share) {
 	opts.Explained = func(e reconstruct.Explanation) {
 		touched[e.Tape] = map[int]bool{}
 		for _, d := range e.Decisions {
-			if d.Field != rule.Refused {
+			if d.Field != rule.Refused && slices.Contains(e.Tape.Fidelity.Rules, d.Rule) {
 				touched[e.Tape][d.Seq] = true
 			}
 		}
