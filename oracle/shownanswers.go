@@ -13,7 +13,8 @@ import (
 // shownAnswers finds answers that a request shows and that no response before it holds.
 //
 // Needs:    a request that shows what the assistant said beyond the first request of its caller; or the first request of a caller, with results behind what the
-// user says last: a run begins with the user
+// user says last: a run begins with the user; or a first request that goes on behind an answer which says
+// nothing, as answers with calls do where these are not recorded
 // Refuses:  the history before that, of earlier runs or made up as examples; what an answer before it says, with another id, in other words around it or only a part of
 // it; a call whose message says the text of an answer, for a framework wrote that call; a text in brackets, which frameworks write in place of calls; a text that
 // nobody answers, with which a model is to begin
@@ -27,15 +28,19 @@ func shownAnswers(of *calls) (missing []missingTurn) {
 			continue
 		}
 		if e.Request != nil && len(e.Request.Messages) > 0 {
-			c, stray := talks[e.Caller], false
+			c, stray, silent := talks[e.Caller], false, false
 			if c == nil {
 				c = &talk{history: newHeard(of), shown: newHeard(of), known: true}
 				talks[e.Caller] = c
+				silent = goesOnBehindSilence(of, e.Request.Messages)
 				stray = c.begin(of, e.Request.Messages) && !slices.ContainsFunc(answered, func(caller string) bool { return !strings.HasPrefix(caller, e.Caller+"/") })
 			}
 			why := c.goOn(of, known, e.Request.Messages)
-			if stray {
+			switch {
+			case stray:
 				why = "the first request shows the result of a tool, and no record holds the answer that asks for it"
+			case silent:
+				why = "the first request goes on behind an answer that says nothing, and no record holds what it asks for"
 			}
 			if why != "" {
 				missing = append(missing, missingTurn{e.Seq, "request.messages", why})
@@ -77,6 +82,17 @@ func (c *talk) begin(of *calls, messages []string) (stray bool) {
 		}
 	}
 	return stray
+}
+
+// goesOnBehindSilence reports a request whose last answer says nothing and asks for nothing, with more behind
+// it.
+func goesOnBehindSilence(of *calls, messages []string) bool {
+	for i, id := range slices.Backward(messages) {
+		if m := of.message(id); m.Role == tape.RoleAssistant {
+			return i+1 < len(messages) && len(m.calls) == 0 && !slices.ContainsFunc(m.Parts, func(p tape.Part) bool { return p.Type != tape.PartText || p.Text != "" })
+		}
+	}
+	return false
 }
 
 // goOn reads the messages that the request before did not have, or all of one that is no continuation of it. It says what of them nobody answered.

@@ -103,6 +103,40 @@ func TestTextAnswerThatOnlyARequestShowsIsMissing(t *testing.T) {
 	}
 }
 
+// Packages that record no calls write the answer that asked for them as one that says nothing.
+func TestAnswerThatSaysNothingBeforeTheFirstRequestIsMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		behind []string // what the assistant says behind it
+		want   tape.Grade
+	}{"the results follow": {nil, tape.GradePartial}, "of an earlier turn": {[]string{"it was one thing"}, tape.GradeOffline}} {
+		s := newScript(t)
+		s.say(tape.RoleAssistant, says(""))
+		s.say(tape.RoleUser, says("{'x': 1}"))
+		for _, text := range c.behind {
+			s.say(tape.RoleAssistant, says(text))
+			s.say(tape.RoleUser, says("and now?"))
+		}
+		s.model(says("it is one thing"))
+		if grade, fields := gradeOf(s.ended("it is one thing")); (grade == tape.GradeOffline) != (c.want == tape.GradeOffline) {
+			t.Errorf("%s: graded %s, %v", name, grade, fields)
+		}
+	}
+}
+
+// Of a tool before all model calls the request of the first would show the result, were it recorded as it was
+// sent.
+func TestToolBeforeAllModelCallsWasAskedForUnlessTheRequestIsWhole(t *testing.T) {
+	for label, want := range map[tape.Label]bool{"": true, tape.Lossy: false} {
+		s := newScript(t)
+		s.tool(0, s.call("", "prefetch", `{"y":1}`), `"unasked"`, "")
+		s.model(says("it is one thing"))
+		s.tape.Events[1].Provenance = tape.Provenance{"request.messages": label}
+		if grade, fields := gradeOf(s.ended("it is one thing")); (grade == tape.GradeOffline) != want {
+			t.Errorf("label %q: graded %s, %v", label, grade, fields)
+		}
+	}
+}
+
 // What these hold may be so in a run of which nothing is missing.
 func TestWhatNeedNotHaveBeenSaidInTheRunIsNotMissing(t *testing.T) {
 	text := func(role tape.Role, said string) func(*script) {

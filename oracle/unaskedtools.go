@@ -14,7 +14,8 @@ import (
 // Needs:    a call with a span and an id, which an answer gives; or of a tool that a model was offered or
 //
 //	asked for; or one whose result a request shows as that of a tool; or one that ran in the time of a
-//	model call: its span stands for a loop
+//	model call: its span stands for a loop; or one before all model calls, where the request of the first
+//	is recorded in a form that leaves results out
 //
 // Refuses:  what another tool called, while that ran and no model was asked; what the program calls by itself,
 //
@@ -52,11 +53,18 @@ func unaskedTools(of *calls) (missing []missingTurn) {
 		}
 		inModel := slices.ContainsFunc(models, func(m *tape.Event) bool { return ranIn(e, m) })
 		told := !e.Result.IsEmpty() && shown[Hash(plain(e.Result))]
-		if e.ToolCallID != "" || known[e.Name] || told || inModel {
+		unshown := len(models) == 0 && lossyRequests(t)
+		if e.ToolCallID != "" || known[e.Name] || told || inModel || unshown {
 			missing = append(missing, missingTurn{e.Seq, "requested_by", "no recorded answer asks for the call"})
 		}
 	}
 	return missing
+}
+
+// lossyRequests reports that the first model call of a tape holds a request that is not what was sent.
+func lossyRequests(t *tape.Tape) bool {
+	i := slices.IndexFunc(t.Events, func(e tape.Event) bool { return e.Type == tape.EventModelCall })
+	return i >= 0 && t.Events[i].Provenance["request.messages"] == tape.Lossy
 }
 
 // toolNames are the names of the tools that models were offered or asked for.
