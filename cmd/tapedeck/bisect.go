@@ -122,7 +122,9 @@ func newBisect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bisect A B [MORE…]",
 		Short: "Find the first event at which runs diverge",
-		Long: `Find the first event at which two runs diverge, and every later one. Events are
+		Long: `Where do two runs part? For all that differs take diff, for snapshots of waza replay --bisect.
+
+Find the first event at which two runs diverge, and every later one. Events are
 aligned, so that an inserted or a dropped call does not shift what follows.
 The report begins with a sentence that says where the runs part and how, then the
 question, both answers and both statuses.

@@ -20,7 +20,9 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show everything in which two runs differ",
-		Long: `Show everything in which two runs differ: models, system prompts, tool definitions
+		Long: `What differs in two runs, settings too? For where they part take bisect.
+
+Show everything in which two runs differ: models, system prompts, tool definitions
 and settings, and the events as bisect compares them. Tokens, cost, time and
 versions are shown beside each other and never count.
 

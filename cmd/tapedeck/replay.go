@@ -37,7 +37,9 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay REF… | REF -- COMMAND…",
 		Short: "Check recorded runs against themselves, or run an agent again on what was recorded",
-		Long: `With a command behind --, run it again: model calls, calls of the oracle and of MCP
+		Long: `Does a changed agent still do what a run did? For two runs that are there take bisect.
+
+With a command behind --, run it again: model calls, calls of the oracle and of MCP
 servers are answered from the tape, its telemetry becomes a tape of its own, and the
 two are compared event by event. The command gets what the run was asked as --input
 says, and the variables that --print-env lists; nothing else of it is changed. Tools
@@ -58,8 +60,8 @@ tapes in it, which are told by their content; what is passed over is counted.
 Consistent is not successful: the record of a run that failed can be consistent.
 --fail-on-status error,failed makes it an issue too.
 
---bisect compares the tool calls of one run with those of another, as waza replay
-does: names and arguments, up to the first difference.
+For two runs take the command bisect: it explains. --bisect is that of waza replay, for
+snapshots: it compares the names and arguments of tool calls, up to the first difference.
 
 --markdown, --junit and --html write files: with a command the report on the replay,
 else one with a row or a test case for each run that was checked. A flag that does
@@ -95,7 +97,7 @@ could not be loaded.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.mode, "mode", waza.ModelReplay, "model-replay checks a record; live runs a command behind --, also for a snapshot, and for each run of a folder or a deck")
-	cmd.Flags().StringVar(&f.bisect, "bisect", "", "compare with this run instead; the first one is the baseline")
+	cmd.Flags().StringVar(&f.bisect, "bisect", "", "as waza replay: compare the tool calls with those of this run; the command bisect says more")
 	cmd.Flags().BoolVar(&f.strict, "strict", true, "also check what graders claim and, of tapes, that every tool call can be served")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on-status", nil, "statuses of runs that are an issue too: "+strings.Join(replay.Statuses, ", "))
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON: indented for one run, one line per run for several")

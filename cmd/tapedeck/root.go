@@ -15,15 +15,7 @@ const rootHelp = `tapedeck turns the spans and log records that agents emit into
 per agent run, complete enough to be replayed or honest about why it is not.
 
 Tapes lie in a deck: a folder, or a bucket of S3, Google Cloud Storage or Azure
-Blob Storage. The collector writes the same tapes while the agents run.
-
-The words of the output: a run is one task of an agent, and has a short id such as
-4bf92f35. Its evidence is the spans and log records that came, in one part or
-several. The grade of a tape says how much of the run can be replayed from it, from
-offline (all) to inspect (nothing); its proof, that it was when it was written. A
-finding says what is missing or odd, and an oracle holds the recorded answers of
-tools. The gate searches for secrets again before anything is written. More of them:
-docs/glossary.md.`
+Blob Storage. The collector writes the same tapes while the agents run.`
 
 const rootExample = `  tapedeck derive traces.jsonl --to ./deck        make tapes from telemetry files
   tapedeck show ./deck/runs/default/4b/…/tape.json  read one
@@ -97,7 +89,11 @@ func newRoot() *cobra.Command {
 		newView(),
 		newVersion(),
 	)
-	root.SetUsageTemplate(root.UsageTemplate() + exitHelp)
+	root.SetHelpCommand(newHelp())
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), usage(c))
+		return err
+	})
 	complete(root)
 	return root
 }
