@@ -287,6 +287,7 @@ type candidate struct {
 	index  int
 	labels map[Label]bool
 	astray bool // its request is not recorded whole, and it does not come next where the live one stands
+	unlike int  // whether model and tools differ, counted
 }
 
 func (s *Session) answer(r *Request, live *conversation, found []agreement) Answer {
@@ -311,6 +312,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		case agrees && s.used[i]:
 			spent = append(spent, x)
 		case agrees:
+			x.unlike = n.unlike(r)
 			fits = append(fits, x)
 		}
 	}
@@ -328,7 +330,8 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		}
 		return Answer{Outcome: NoTurn, Nearest: s.nearest(r, live, found)}
 	}
-	// content first: of those that agree, what agrees in most respects; then the order of the recording
+	// content first: of those that agree, those of the model and the tools; then what agrees in most respects;
+	// then the order of the recording
 	order := func(a, b candidate) int {
 		if a.astray != b.astray {
 			if a.astray {
@@ -336,7 +339,7 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 			}
 			return -1
 		}
-		return cmp.Compare(len(a.labels), len(b.labels))
+		return cmp.Or(cmp.Compare(a.unlike, b.unlike), cmp.Compare(len(a.labels), len(b.labels)))
 	}
 	slices.SortStableFunc(fits, order)
 	best := fits[0]
@@ -450,19 +453,37 @@ func (s *Session) answersBefore(at int) (count int) {
 	return count
 }
 
+// otherModel reports a request to another model than that of a turn.
+func (n *turn) otherModel(r *Request) bool {
+	return r.Model != "" && n.event.Model != "" && !asksModel(n.event, r.Model)
+}
+
+// otherTools reports a request that offers other tools than that of a turn, as far as these are recorded.
+func (n *turn) otherTools(r *Request) bool {
+	return n.event.Request != nil && !cut(n.event.Provenance, "request.tools", false) && len(n.tools) > 0 &&
+		!slices.Equal(n.tools, slices.Sorted(slices.Values(r.Tools)))
+}
+
+// unlike counts what of model and tools differs.
+func (n *turn) unlike(r *Request) (count int) {
+	for _, differs := range []bool{n.otherModel(r), n.otherTools(r)} {
+		if differs {
+			count++
+		}
+	}
+	return count
+}
+
 // serve takes the answer of a turn.
 func (s *Session) serve(r *Request, c candidate) Answer {
 	n := s.stub.turns[c.index]
 	e := n.event
 	a := Answer{Outcome: Hit, turn: n}
-	if r.Model != "" && e.Model != "" && r.Model != e.Model && (e.Response == nil || r.Model != e.Response.Model) {
+	if n.otherModel(r) {
 		c.labels[ModelDiffers] = true
 	}
-	if e.Request != nil && !cut(e.Provenance, "request.tools", false) {
-		offered := slices.Sorted(slices.Values(r.Tools))
-		if len(n.tools) > 0 && !slices.Equal(n.tools, offered) {
-			c.labels[ToolsDiffer] = true
-		}
+	if n.otherTools(r) {
+		c.labels[ToolsDiffer] = true
 	}
 	switch {
 	case e.Status == tape.EventError && !n.hasMessage:
