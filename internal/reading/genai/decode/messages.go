@@ -45,6 +45,11 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 				return messages, true
 			}
 		}
+		if mayBeOdd(v.Str()) {
+			if messages, ok := OddMessages(strings.TrimSpace(v.Str()), role); ok {
+				return messages, true
+			}
+		}
 		if inner, ok := printedMessages(v.Str()); ok {
 			if messages, ok := messagesAt(inner, role, depth+1); ok {
 				return messages, true

@@ -357,6 +357,8 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 			v = parsed
 		} else if parsed, lossy, ok := decode.Python(text); ok && !lossy {
 			v = parsed
+		} else if messages, ok := decode.OddMessages(text, role); ok {
+			return messages, ""
 		} else if startsStructure(text) {
 			messages, _ := decode.Messages(decode.LeadingElements(text), role)
 			return messages, tape.Truncated
