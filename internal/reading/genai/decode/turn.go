@@ -13,8 +13,11 @@ import (
 // the messages hold a whole loop (calls, their results, a further answer), it joins those before the first
 // result, and the others follow as they are.
 func OneTurn(messages []Message) []Message {
-	if len(messages) < 2 {
-		return messages
+	if len(messages) == 1 {
+		return turnsApart(messages[0])
+	}
+	if len(messages) == 0 {
+		return nil
 	}
 	if end := LoopAt(messages); end > 0 {
 		return append(OneTurn(messages[:end:end]), messages[end:]...)
@@ -30,13 +33,46 @@ func OneTurn(messages []Message) []Message {
 	return []Message{joined}
 }
 
-// LoopAt is the place of the first results behind an answer with calls, where an answer follows them. It is 0
-// where the messages hold no loop.
+// turnsApart parts a message that holds a call, the result of the client's own tool, and what followed it.
+func turnsApart(m Message) (messages []Message) {
+	called := map[string]bool{}
+	begin := 0
+	for i := range m.Parts {
+		isResult := m.Parts[i].Type == tape.PartToolResult
+		if m.Parts[i].Type == tape.PartToolCall {
+			called[m.Parts[i].ID] = true
+		}
+		if isResult && !called[m.Parts[i].ID] {
+			return []Message{m}
+		}
+		if i > begin && isResult != (m.Parts[i-1].Type == tape.PartToolResult) {
+			messages, begin = append(messages, pieceOf(m, begin, i)), i
+		}
+	}
+	if len(messages) < 2 || m.Parts[begin].Type == tape.PartToolResult {
+		return []Message{m}
+	}
+	messages = append(messages, pieceOf(m, begin, len(m.Parts)))
+	messages[len(messages)-1].FinishReason = m.FinishReason
+	return messages
+}
+
+// pieceOf is a message of some parts of another one.
+func pieceOf(m Message, from, to int) Message {
+	piece := Message{Role: m.Role, Parts: m.Parts[from:to:to]}
+	if m.Parts[from].Type == tape.PartToolResult {
+		piece.Role = tape.RoleTool
+	}
+	return piece
+}
+
+// LoopAt is the place of the first results behind an answer with calls. It is 0 where the messages hold no
+// loop.
 func LoopAt(messages []Message) int {
 	asked := false
 	for i := range messages {
 		if HoldsResults(&messages[i]) {
-			if asked && slices.ContainsFunc(messages[i:], func(m Message) bool { return m.Role == tape.RoleAssistant && !HoldsResults(&m) }) {
+			if asked {
 				return i
 			}
 			return 0

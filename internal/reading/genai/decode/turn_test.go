@@ -4,6 +4,7 @@
 package decode_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -106,6 +107,36 @@ func TestAnswerInTheEventOfAStream(t *testing.T) {
 	} {
 		if got := genaitest.Messages(decode.OutputMessages(genaitest.Parse(t, text), 0)); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestALoopInOneAnswerIsItsTurns(t *testing.T) {
+	text := func(s string) decode.Part { return decode.TextPart(s) }
+	call := func(id string) decode.Part { return decode.Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: "f"}} }
+	result := func(id string) decode.Part { return decode.Part{Part: tape.Part{Type: tape.PartToolResult, ID: id}} }
+	said := func(parts ...decode.Part) decode.Message { return decode.Message{Role: tape.RoleAssistant, Parts: parts} }
+	told := func(parts ...decode.Part) decode.Message { return decode.Message{Role: tape.RoleTool, Parts: parts} }
+	for name, c := range map[string]struct {
+		output []decode.Message
+		want   string // roles and parts
+	}{
+		"one answer in two messages":     {[]decode.Message{said(text("a")), said(call("1"))}, "assistant 2"},
+		"a loop":                         {[]decode.Message{said(text("a")), said(call("1")), told(result("1")), said(text("b"))}, "assistant 2, tool 1, assistant 1"},
+		"a loop in one message":          {[]decode.Message{said(call("1"), call("2"), result("1"), result("2"), text("b"))}, "assistant 2, tool 2, assistant 1"},
+		"a loop without its end":         {[]decode.Message{said(call("1")), told(result("1"))}, "assistant 1, tool 1"},
+		"what the provider ran itself":   {[]decode.Message{said(call("1"), result("1"))}, "assistant 2"},
+		"a result that nobody asked for": {[]decode.Message{said(result("9"), text("b"))}, "assistant 2"},
+	} {
+		got := ""
+		for i, m := range decode.OneTurn(c.output) {
+			if i > 0 {
+				got += ", "
+			}
+			got += fmt.Sprintf("%s %d", m.Role, len(m.Parts))
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }
