@@ -24,13 +24,23 @@ type Call struct {
 	Seq   int
 	Rank  uint64 // what order goes by: the start, or that of an equal call
 	Part  int    // index of the part of a joined run whose span reports the call
-	// within is the tool of another part that made the call, where no span of an agent stands between the
+	// Within is the tool of another part that made the call, where no span of an agent stands between the
 	// two.
 	Within *spantree.Node
-	// shift is what was added to start and end, because the clock of the part is behind.
+	// Shift is what was added to start and end, because the clock of the part is behind.
 	Shift uint64
 
-	// model calls
+	Turn
+	Execution
+	Delegation
+
+	Notes []genai.Note
+
+	own [1]*spantree.Node // room for Nodes: most calls are reported once
+}
+
+// Turn is what a model call was sent and what it answered.
+type Turn struct {
 	Request   []*chat.Message
 	Response  *chat.Message
 	Repeated  *chat.Message // what the next request shows as the response
@@ -38,25 +48,25 @@ type Call struct {
 	Completed bool          // the request shows messages of which only the place was recorded
 	Enriched  bool          // the response was recorded in part, a later request shows it whole
 	Asked     []*Asked      // tool calls that the response asks for
+}
 
-	// tool calls
+// Execution is what became of a tool call.
+type Execution struct {
 	By    *Asked
 	Holds *Call // the nested agent that a delegation runs
-	// unnamed says that the name is that of a class, see NameClasses.
+	// Unnamed says that the name is that of a class, see NameClasses.
 	Unnamed bool
-	// maybe says that the call may not have failed. Several spans tell no more than that a call failed and
+	// Maybe says that the call may not have failed. Several spans tell no more than that a call failed and
 	// that one of the failures ended the agent.
 	Maybe bool
-	// others are the results in other payloads of the span, where nothing decides between them.
+	// Others are the results in other payloads of the span, where nothing decides between them.
 	Others []exactjson.Value
+}
 
-	// agent calls
+// Delegation is how an agent came to run.
+type Delegation struct {
 	Relation tape.Relation
 	Via      *Call
-
-	Notes []genai.Note
-
-	own [1]*spantree.Node // room for Nodes: most calls are reported once
 }
 
 // Asked is one tool call that a response asks for, and what later requests show of its result.

@@ -27,16 +27,21 @@ type Ledger struct {
 	States                            []*spantree.Node // agents and steps that recorded an output
 	Unfinished                        []*spantree.Node // agents and steps that recorded an input alone
 	Transcripts                       map[*Call]Transcript
-	Functions                         []*Call                    // steps of the program, see PairFunctions
-	Holders                           []*Call                    // those of them that hold calls, see takeHolders
-	Recovered                         *chat.Messages             // of model calls that no span reports
-	Returned                          map[*Call]*chat.Message    // answers of agents whose calls no span reports
-	signatures                        map[string]signature       // see signature
-	leftOut                           map[spantree.ScopeKey]bool // see LeavesOutEmpty
-	Posts                             []Post                     // messages between parts of the program
-	Parameters                        map[[2]string]bool         // tool and name of each in a request, see takes
-	Closing                           *chat.Message              // the last of the posts, where no model wrote it
-	HandedOver                        []*Call                    // hand-offs, see handoffs
+	Functions                         []*Call                 // steps of the program, see PairFunctions
+	Holders                           []*Call                 // those of them that hold calls, see takeHolders
+	Recovered                         *chat.Messages          // of model calls that no span reports
+	Returned                          map[*Call]*chat.Message // answers of agents whose calls no span reports
+	Posts                             []Post                  // messages between parts of the program
+	Closing                           *chat.Message           // the last of the posts, where no model wrote it
+	HandedOver                        []*Call                 // hand-offs, see handoffs
+	learnt
+}
+
+// learnt is what the calls of the run tell together, read when it is asked for.
+type learnt struct {
+	signatures map[string]signature       // see signature
+	leftOut    map[spantree.ScopeKey]bool // see LeavesOutEmpty
+	Parameters map[[2]string]bool         // tool and name of each in a request, see takes
 }
 
 // Collect reads the calls of a run from its spans and settles which reports tell of one call.

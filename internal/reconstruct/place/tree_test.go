@@ -15,7 +15,7 @@ import (
 func nested(n int) []*spantree.Node {
 	nodes := make([]*spantree.Node, n)
 	for i := range nodes {
-		nodes[i] = &spantree.Node{Start: uint64(i + 1), End: uint64(2*n - i), Missing: true, Obs: genai.NewReport(genai.Tool, func(*genai.Draft) {})}
+		nodes[i] = &spantree.Node{Start: uint64(i + 1), End: uint64(2*n - i), Place: spantree.Place{Missing: true}, Obs: genai.NewReport(genai.Tool, func(*genai.Draft) {})}
 		binary.BigEndian.PutUint32(nodes[i].ID[:], uint32(i+1))
 		binary.BigEndian.PutUint32(nodes[i].Parent[:], uint32(n+i+1))
 	}

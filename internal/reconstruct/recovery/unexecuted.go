@@ -26,8 +26,8 @@ func RecoverCalls(c *ledger.Ledger) {
 				Kind:  tape.EventToolCall,
 				Obs:   genai.NewReport(genai.Tool, func(o *genai.Draft) { o.Name, o.CallID = a.Part.Name, a.Part.ID }),
 				Start: m.End, End: m.End,
-				Agent: m.Agent,
-				By:    a,
+				Agent:     m.Agent,
+				Execution: ledger.Execution{By: a},
 			}
 			c.Tools = append(c.Tools, a.Tool)
 		}

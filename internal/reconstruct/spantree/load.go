@@ -60,7 +60,7 @@ func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 	markCuts(nodes, logs)
 	alone, rest := genai.Arrange(sources, logs)
 	for _, s := range alone {
-		nodes = append(nodes, &Node{ID: s.Span.SpanID(), Source: s})
+		nodes = append(nodes, &Node{ID: s.Span.SpanID(), Records: Records{Source: s}})
 	}
 	made, lists := chat.NewMessages(len(nodes)/2), &decode.Lists{}
 	for _, n := range nodes {
@@ -171,13 +171,10 @@ func (n *Node) load(p payloads) {
 		}
 	}
 	*n = Node{
-		ID:        p.id,
-		Start:     uint64(span.StartTimestamp()),
-		End:       uint64(span.EndTimestamp()),
-		item:      first,
-		Source:    sourceOf(*first, span),
-		Spans:     len(items),
-		conflicts: conflictsOf(items),
+		ID:      p.id,
+		Start:   uint64(span.StartTimestamp()),
+		End:     uint64(span.EndTimestamp()),
+		Records: Records{item: first, Source: sourceOf(*first, span), Spans: len(items), conflicts: conflictsOf(items)},
 	}
 	if n.conflicts > 0 {
 		for _, item := range items {

@@ -77,33 +77,49 @@ func HandedAnswer(n *Node) *chat.Message {
 // Node is one span of a trace with what it says and where it hangs.
 type Node struct {
 	ID, Parent pcommon.SpanID
-	Start, End uint64         // ns
-	item       *evidence.Item // the most telling one; nil of what exists in log records only
-	Span       ptrace.Span
-	Resource   pcommon.Map
-	Scope      ScopeKey
+	Start, End uint64        // ns
 	Obs        *genai.Report // never written to: who corrects what a span says replaces it
 	Rooted     bool          // its dialect puts every call below a run span
-	Source     *genai.Source
-	Spans      int             // evidence items that are spans, 0 for what exists in log records only
-	Logs       int             // evidence items that are log records
-	sources    []*genai.Source // of each payload, where they disagree
-	Payloads   []Payload       // what each of them says, of a tool call
-	conflicts  int             // payloads under the same id that disagree, see conflictsOf
-	said       evidence.Digest // see content
-	twins      int             // further spans that say the same, see dropTwins
-	Reports    *Node           // the span in another trace that tells the same model call, see byTwin
+	Reports    *Node         // the span in another trace that tells the same model call, see byTwin
+	Records
+	Place
+	Talk
+}
 
-	Up       *Node
-	Kids     []*Node
-	Adopted  bool            // hangs where its times say, its parent never came
-	Missing  bool            // a parent is named and never came
-	HeldBy   *Node           // the span of an agent on which this model call was written, see giveHeld
-	Sole     bool            // it names no parent, as no other span of its trace
-	Messages []*chat.Message // see request
-	Followed []*chat.Message // what stands in the recorded request from the answer on, see splitAtAnswer, or in an output of several turns, see loopOf
-	Made     *chat.Messages  // of all nodes of the trace
-	Omits    bool            // its request holds messages of which the place alone is known
+// Records are the items of the evidence that a node was read from.
+type Records struct {
+	item      *evidence.Item // the most telling one; nil of what exists in log records only
+	Span      ptrace.Span
+	Resource  pcommon.Map
+	Scope     ScopeKey
+	Source    *genai.Source
+	Spans     int             // items that are spans, 0 for what exists in log records only
+	Logs      int             // items that are log records
+	sources   []*genai.Source // of each payload, where they disagree
+	Payloads  []Payload       // what each of them says, of a tool call
+	conflicts int             // payloads under the same id that disagree, see conflictsOf
+	said      evidence.Digest // see content
+	twins     int             // further spans that say the same, see dropTwins
+}
+
+// Place is where a node hangs.
+type Place struct {
+	Up      *Node
+	Kids    []*Node
+	Adopted bool  // hangs where its times say, its parent never came
+	Missing bool  // a parent is named and never came
+	HeldBy  *Node // the span of an agent on which this model call was written, see giveHeld
+	Sole    bool  // it names no parent, as no other span of its trace
+}
+
+// Talk is the conversation of a model call.
+type Talk struct {
+	Messages []*chat.Message // see Request
+	// Followed is what stands in the recorded request from the answer on, see splitAtAnswer, or in an output of
+	// several turns, see loopOf.
+	Followed []*chat.Message
+	Made     *chat.Messages // of all nodes of the trace
+	Omits    bool           // its request holds messages of which the place alone is known
 }
 
 // ScopeKey names the instrumentation that wrote a span.

@@ -23,6 +23,7 @@ var boundedWings = []string{
 const (
 	mostLines      = 80
 	mostComplexity = 25
+	mostFields     = 20
 )
 
 func TestFunctionsOfBoundedWingsStaySmall(t *testing.T) {
@@ -43,6 +44,9 @@ func TestFunctionsOfBoundedWingsStaySmall(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if !strings.HasPrefix(wing, "internal/redact") {
+				checkFields(t, files, parsed)
+			}
 			for _, f := range functionsOf(parsed) {
 				n++
 				begin, end := files.Position(f.Pos()), files.Position(f.End())
@@ -62,6 +66,24 @@ func TestFunctionsOfBoundedWingsStaySmall(t *testing.T) {
 			t.Errorf("%s has no functions", wing)
 		}
 	}
+}
+
+// checkFields counts the fields of each struct type. An embedded type counts as one.
+func checkFields(t *testing.T, files *token.FileSet, file *ast.File) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		of, ok := n.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		fields := 0
+		for _, f := range of.Fields.List {
+			fields += max(1, len(f.Names))
+		}
+		if fields > mostFields {
+			t.Errorf("%s: a type of %d fields, at most %d are allowed", files.Position(of.Pos()), fields, mostFields)
+		}
+		return true
+	})
 }
 
 // functionsOf returns the functions of a file, and the function literals that stand outside of one.

@@ -113,9 +113,13 @@ func TestAnswerInTheEventOfAStream(t *testing.T) {
 
 func TestALoopInOneAnswerIsItsTurns(t *testing.T) {
 	text := func(s string) decode.Part { return decode.TextPart(s) }
-	call := func(id string) decode.Part { return decode.Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: "f"}} }
+	call := func(id string) decode.Part {
+		return decode.Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: "f"}}
+	}
 	result := func(id string) decode.Part { return decode.Part{Part: tape.Part{Type: tape.PartToolResult, ID: id}} }
-	said := func(parts ...decode.Part) decode.Message { return decode.Message{Role: tape.RoleAssistant, Parts: parts} }
+	said := func(parts ...decode.Part) decode.Message {
+		return decode.Message{Role: tape.RoleAssistant, Parts: parts}
+	}
 	told := func(parts ...decode.Part) decode.Message { return decode.Message{Role: tape.RoleTool, Parts: parts} }
 	for name, c := range map[string]struct {
 		output []decode.Message
