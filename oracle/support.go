@@ -98,7 +98,7 @@ func unasked(of *calls) map[int]bool {
 			}
 			last[e.Caller] = e.Seq
 		case tape.EventToolCall:
-			if failed := e.IsError || e.Status == tape.EventError; len(e.SpanIDs) > 0 && failed {
+			if failed := e.IsError || e.Status == tape.EventError || e.Waiting != ""; len(e.SpanIDs) > 0 && failed {
 				ran[e.RequestedBy] = -1
 			} else if len(e.SpanIDs) > 0 && ran[e.RequestedBy] >= 0 {
 				ran[e.RequestedBy]++

@@ -80,6 +80,7 @@ var eventRecord = bind.New("event", func(e *Event) *[]exactjson.Member { return 
 		bind.Of("other_results", func(e *Event) *[]OtherResult { return &e.OtherResults }, bind.List(otherResultRecord.Codec())),
 		bind.Of("envelope", func(e *Event) *[]string { return &e.Envelope }, texts),
 		bind.Of("is_error", func(e *Event) *bool { return &e.IsError }, bind.Bool()).Always(),
+		bind.Of("waiting", func(e *Event) *Waiting { return &e.Waiting }, bind.Enum(WaitingApproval, WaitingInput, WaitingResult, WaitingResume)),
 		bind.Of("requested_by", func(e *Event) *int { return &e.RequestedBy }, bind.Int[int]())).
 	Variant(string(EventAgentCall),
 		bind.Of("agent", func(e *Event) **Agent { return &e.Agent }, bind.Pointer(agentRecord.Codec())),

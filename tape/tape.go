@@ -269,7 +269,8 @@ type Event struct {
 	OtherResults []OtherResult
 	Envelope     []string
 	IsError      bool
-	RequestedBy  int // seq of the model call
+	Waiting      Waiting // what the call waits for; it has no result then, and did not fail
+	RequestedBy  int     // seq of the model call
 
 	// agent_call
 	Agent    *Agent
@@ -309,6 +310,17 @@ type EventStatus string
 const (
 	EventOK    EventStatus = "ok"
 	EventError EventStatus = "error"
+)
+
+// Waiting is what a tool call waits for at the end of the record.
+type Waiting string
+
+// What tool calls wait for.
+const (
+	WaitingApproval Waiting = "approval" // somebody has to allow the call
+	WaitingInput    Waiting = "input"    // somebody has to answer a question
+	WaitingResult   Waiting = "result"   // the call runs elsewhere, and its result comes later
+	WaitingResume   Waiting = "resume"   // the run has to be resumed; for what, no record says
 )
 
 // ToolKind says who runs a tool.
@@ -415,10 +427,10 @@ type Scope struct {
 	Unknown Unknown
 }
 
-// Unanswered reports a tool call that was asked for, and of which no record says what came of it: it has the
-// status of a failure and none of its signs.
+// Unanswered reports a tool call that was asked for, and of which no record says what came of it: it waits,
+// or it has the status of a failure and none of its signs.
 func Unanswered(e *Event) bool {
-	return e != nil && e.Type == EventToolCall && e.Status == EventError && !e.IsError && e.Error == nil && e.Result.IsAbsent()
+	return e != nil && e.Type == EventToolCall && (e.Waiting != "" || e.Status == EventError && !e.IsError && e.Error == nil) && e.Result.IsAbsent()
 }
 
 // AsksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
@@ -98,13 +99,40 @@ func TestRunStillGoingOnIsNotResumed(t *testing.T) {
 
 func TestRunThatWaitsSaysSoAndItsCallHasNoAnswer(t *testing.T) {
 	tp := the(t, all(t, waiting(1, 0)))
-	wantEvents(t, tp, "model_call @2", "tool_call refund @3 by 1 failed (missing)")
+	wantEvents(t, tp, "model_call @2", "tool_call refund @3 by 1 (missing)")
 	wantCodes(t, tp, "interrupted", "unanswered_tool_call@2")
 	if tp.Run.Status != tape.StatusInterrupted {
 		t.Errorf("status %s", tp.Run.Status)
 	}
-	if e := tp.Events[1]; e.IsError || e.Error != nil {
-		t.Errorf("a call that waits failed with %v", e.Error)
+	if e := tp.Events[1]; e.IsError || e.Error != nil || e.Waiting != tape.WaitingResume {
+		t.Errorf("a call that waits for %q failed with %v", e.Waiting, e.Error)
+	}
+}
+
+func TestCallWithoutASpanWaitsWithItsRun(t *testing.T) {
+	tr := newTrace()
+	tr.agent("clerk", 1, 0, 0, 20, "error.type", "ApprovalRequired")
+	tr.chat(2, 1, 1, 10, list(user("refund 7")), list(asks(call("c1", "refund", `{"id":7}`))))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2", "tool_call refund by 1 (missing)")
+	if e := tp.Events[1]; tp.Run.Status != tape.StatusInterrupted || e.Waiting != tape.WaitingApproval {
+		t.Errorf("status %s, waits for %q", tp.Run.Status, e.Waiting)
+	}
+}
+
+// TestFailureThatTheModelWasToldOfIsNoPause: a tool of the program may throw an exception of that name.
+func TestFailureThatTheModelWasToldOfIsNoPause(t *testing.T) {
+	ask := asks(call("c1", "refund", `{"id":7}`))
+	tr := newTrace()
+	tr.agent("clerk", 1, 0, 0, 50)
+	tr.chat(2, 1, 1, 10, list(user("refund 7")), list(ask))
+	s := tr.tool("refund", 3, 1, 11, 12, "c1", `{"id":7}`, "", "error.type", "ApprovalRequiredError")
+	s.Status().SetCode(ptrace.StatusCodeError)
+	s.Status().SetMessage("the manager has to approve order 7")
+	tr.chat(5, 1, 30, 40, list(user("refund 7"), ask, shows("c1", "Error: the manager has to approve order 7")), list(says("not allowed")))
+	tp := the(t, tr.runs(t))
+	if e := tp.Events[1]; tp.Run.Status != tape.StatusOK || !e.IsError || e.Waiting != "" {
+		t.Errorf("status %s, failed %t, waits for %q", tp.Run.Status, e.IsError, e.Waiting)
 	}
 }
 

@@ -196,7 +196,7 @@ func (r *reader) event() {
 		r.text(FieldName, e.Name, "name")
 		r.add(FieldResult, exactjson.ObjectValue(append([]exactjson.Member(nil), e.Unknown...)...), "", false)
 	}
-	r.add(FieldFailed, exactjson.BoolValue(e.Status == tape.EventError || e.IsError), "status", false)
+	r.add(FieldFailed, exactjson.BoolValue(e.Status == tape.EventError || e.IsError || e.Waiting != ""), "status", false)
 	if e.Error != nil {
 		class, message := e.Error.Type, e.Error.Message
 		if before, of := tape.BeforeStack(message); before != "" { // where it was thrown is another place in another program

@@ -108,7 +108,7 @@ func contextFiles(t *tape.Tape) exactjson.Value {
 		case tape.EventToolCall:
 			tool, known := fileTools[e.Name]
 			path := pathOf(e.Args)
-			if !known || tool.writes || path == "" || e.IsError || e.Status == tape.EventError {
+			if !known || tool.writes || path == "" || e.IsError || e.Status == tape.EventError || e.Waiting != "" {
 				continue
 			}
 			hash, size := exactjson.Value{}, exactjson.Value{}

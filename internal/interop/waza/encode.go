@@ -265,7 +265,7 @@ func (e *encoding) toolEvents() exactjson.Value {
 			set("tool_name", text(c.Name)),
 			set("args", e.payload(eventPath(i, "args"), c.Args)),
 			set("result", e.payload(eventPath(i, "result"), c.Result)),
-			set("success", exactjson.BoolValue(!c.IsError && c.Status != tape.EventError)),
+			set("success", exactjson.BoolValue(!c.IsError && c.Status != tape.EventError && c.Waiting == "")),
 			set("error", message),
 			set("duration_ms", count(max(c.DurationMS, 0)))))
 	}

@@ -117,7 +117,7 @@ func TapeEvents(t *tape.Tape, plain bool) []Event {
 			if plain {
 				args = e.payload("", args)
 			}
-			events = append(events, Event{turns[c.RequestedBy], int64(len(events) + 1), c.Name, args, !c.IsError && c.Status != tape.EventError})
+			events = append(events, Event{turns[c.RequestedBy], int64(len(events) + 1), c.Name, args, !c.IsError && c.Status != tape.EventError && c.Waiting == ""})
 		}
 	}
 	rest := residual(t).Get("toolEvents")

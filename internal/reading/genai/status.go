@@ -4,6 +4,7 @@
 package genai
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,7 +24,9 @@ func readFailure(s *dialect.Source, o *dialect.Draft) {
 	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)
 	}
-	o.Interrupted = o.Interrupted || waits(s)
+	if o.Waiting = cmp.Or(o.Waiting, pausedBy(s, o)); o.Waiting != "" && o.Class != dialect.Tool { // of a tool, what the model was told decides
+		o.Failed, o.StatusError, o.Error = false, false, nil
+	}
 }
 
 // failedByStatus reports a failure by the status of a span, or by its exceptions where the status is silent.
@@ -91,20 +94,37 @@ func leftByException(span ptrace.Span) bool {
 	return last.Name() == "exception" && last.Timestamp() <= span.EndTimestamp() && span.EndTimestamp()-last.Timestamp() <= leavesWithin
 }
 
-// waits reports a span that ended with the exception by which LangGraph stops to wait for a person. Some
+// pausedBy is what a span waits for: it ended with the exception of a pause, its result or its last message is
+// the request for an approval, or it is an agent that gives the pause as its reason to end. Some
 // instrumentations call such a span failed, some call it ok.
-func waits(s *dialect.Source) bool {
-	interrupt := func(a decode.Attributes, keys ...string) bool {
-		name := a.Text(keys...)
-		name = name[strings.LastIndexByte(name, '.')+1:]
-		return name == "GraphInterrupt" || name == "NodeInterrupt"
-	}
+func pausedBy(s *dialect.Source, o *dialect.Draft) (waits tape.Waiting) {
 	for _, event := range s.Span.Events().All() {
-		if event.Name() == "exception" && interrupt(decode.Attributes(event.Attributes()), "exception.type") {
-			return true
+		if event.Name() == "exception" {
+			waits = cmp.Or(waits, decode.PauseBy(decode.Attributes(event.Attributes()).Text("exception.type")))
 		}
 	}
-	return interrupt(decode.Attributes(s.Span.Attributes()), "error.type", "exception.type")
+	waits = cmp.Or(waits, decode.PauseBy(decode.Attributes(s.Span.Attributes()).Text("error.type", "exception.type")))
+	if o.Error != nil {
+		waits = cmp.Or(waits, decode.PauseBy(o.Error.Type), decode.PauseIn(o.Error.Message))
+	}
+	if o.Class == dialect.Tool && waits == "" && decode.IsPendingResult(o.Result.Value) {
+		o.Result = decode.Content{}
+		return tape.WaitingApproval
+	}
+	for _, said := range [][]decode.Message{o.Output, o.Response} {
+		if n := len(said) - 1; n >= 0 && slices.ContainsFunc(said[n].Parts, decode.AsksForApproval) {
+			return tape.WaitingApproval
+		}
+	}
+	if o.Class == dialect.Agent {
+		for _, reason := range o.FinishReasons {
+			waits = cmp.Or(waits, decode.PauseReason(reason))
+		}
+		if n := len(o.Output) - 1; n >= 0 {
+			waits = cmp.Or(waits, decode.PauseReason(o.Output[n].FinishReason))
+		}
+	}
+	return waits
 }
 
 // errorOf reads the failure of a span: its exception event, its error attributes or its status message.

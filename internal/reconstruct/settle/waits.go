@@ -22,7 +22,7 @@ func DropWaits(c *ledger.Ledger) {
 	for _, waited := range slices.Backward(c.Tools) {
 		k := key{waited.Obs.CallID, waited.Obs.Name}
 		t := later[k]
-		if k.id == "" || t == nil || t.Part <= waited.Part && !waited.Obs.Interrupted || waited.Obs.Result.Present() || waited.Holds != nil {
+		if k.id == "" || t == nil || t.Part <= waited.Part && waited.Obs.Waiting == "" || waited.Obs.Result.Present() || waited.Holds != nil {
 			later[k] = waited
 			kept = append(kept, waited)
 			continue

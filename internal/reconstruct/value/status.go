@@ -49,10 +49,10 @@ func (o *outputFacts) ended() ending {
 //
 // Needs: a span that says so, and that did not end before the last model call.
 // Refuses: nothing.
-// Seen in: LangGraph and Genkit, whose agents wait for a person.
+// Seen in: LangGraph, Pydantic AI, Genkit and Strands, whose agents wait for a person.
 func (o *outputFacts) interrupted() bool {
-	return o.root != nil && (o.run.Interrupted || spantree.AnySpan([]*spantree.Node{o.root}, func(n *spantree.Node) bool {
-		return n.Obs.Interrupted && (o.last == nil || n.End >= o.last.End)
+	return o.root != nil && (o.run.Waiting != "" || spantree.AnySpan([]*spantree.Node{o.root}, func(n *spantree.Node) bool {
+		return n.Obs.Waiting != "" && (o.last == nil || n.End >= o.last.End)
 	}))
 }
 

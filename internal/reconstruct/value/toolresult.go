@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -47,7 +48,7 @@ var outcomes = []outcome{
 	{id: "value/result-from-span", when: recordedBest, write: (*resultFacts).writeRecorded},
 	{id: "value/result-failure-shown", when: failureShown, write: (*resultFacts).writeFailureShown},
 	{id: "value/result-from-request", when: isShown, write: (*resultFacts).writeShown},
-	{id: "value/result-awaited", when: (*resultFacts).waits, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the call waits for a person or a resume", unanswered: true},
+	{id: "value/result-awaited", when: (*resultFacts).waits, write: (*resultFacts).writeWaiting, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the call waits for a person or a resume"},
 	{id: "value/result-in-unrecorded-request", when: wentOnUnseen, label: tape.Missing, code: tape.CodeResultMissing, why: "the request that would show the result was not recorded whole"},
 	{id: "value/result-of-failed-step", when: hasBegun, write: (*resultFacts).writeBegun, label: tape.Missing, code: tape.CodeResultMissing, why: "the step that ran the call failed before it returned; what the tool came to is recorded nowhere", unanswered: true},
 	{id: "value/result-never-shown", when: neverStarted, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the model asked for the call and nothing shows an answer", unanswered: true},
@@ -68,8 +69,8 @@ func (b *Builder) toolResult(k *ledger.Call, e *tape.Event) {
 		reading.read(r)
 		decided.add(reading.id, was, r.result.Value)
 	}
-	r.failed = !r.waits() && (r.said.Failed || r.threw || r.words != "" || r.said.StatusError && r.failureTold())
-	if r.said.StatusError && !r.failed && !r.waits() {
+	r.failed = !r.paused() && (r.said.Failed || r.threw || r.words != "" || r.said.StatusError && r.failureTold())
+	if r.said.StatusError && !r.failed && !r.paused() {
 		b.mark(e, "status", "", tape.CodeStatusDisputed, "the span says error, the tool returned a result")
 	}
 	end := outcomes[slices.IndexFunc(outcomes, func(o outcome) bool { return o.when(r) })]
@@ -136,10 +137,25 @@ func isShown(r *resultFacts) bool { return r.shown != nil }
 
 // waits reports a call that a person or a resume has to answer.
 //
-// Needs: a span that says that it was interrupted.
-// Refuses: a result on the span.
-// Seen in: LangGraph and Genkit, whose agents wait for a person.
-func (r *resultFacts) waits() bool { return r.said.Interrupted && !r.result.Present() }
+// Needs: a span that says that it waits; or a run that waits, whose last answer asks for the call.
+// Refuses: a result on the span, or one that a request shows.
+// Seen in: LangGraph, Pydantic AI, Genkit and Strands, whose agents wait for a person.
+func (r *resultFacts) waits() bool { return r.paused() && r.shown == nil }
+
+// paused reports a call that waited, and may have been answered since. A model that was told of the exception
+// in its words makes it a failure.
+func (r *resultFacts) paused() bool {
+	return r.waiting() != "" && !r.result.Present() && (r.shown == nil || !chat.WordsOf(r.said.Error, r.shown.Result))
+}
+
+func (r *resultFacts) waiting() tape.Waiting {
+	if len(r.call.Nodes) > 0 || r.call.By == nil || r.call.By.Model != r.lastModel() {
+		return r.said.Waiting
+	}
+	return spantree.Observed(r.Fragment.Ending()).Waiting
+}
+
+func (r *resultFacts) writeWaiting() { r.event.Waiting = r.waiting() }
 
 // wentOnUnseen reports a call without a span after which its agent asked the model again, in a request that
 // was not recorded whole: what came of the call may stand in the rest.

@@ -200,6 +200,9 @@ func Notes(e *tape.Event) []string {
 			notes = append(notes, strings.Join(e.Response.FinishReasons, ", "))
 		}
 	case tape.EventToolCall:
+		if e.Waiting != "" {
+			notes = append(notes, "waits for "+string(e.Waiting))
+		}
 		if e.ToolKind != tape.ToolFunction {
 			notes = append(notes, string(e.ToolKind))
 		}

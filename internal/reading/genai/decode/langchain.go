@@ -69,8 +69,16 @@ func langchainCalls(fields exactjson.Value) []Part {
 	return append(parsed, ChatCalls(fields.Get("invalid_tool_calls"))...)
 }
 
-// IsLangGraphInterrupt reports whether the output of a graph says that it stopped to wait for a person.
-func IsLangGraphInterrupt(out exactjson.Value) bool {
+// WaitsInLangGraph is what a graph waits for that stopped, as its output says. LangChain's middleware for
+// approvals lists the calls that somebody has to allow.
+func WaitsInLangGraph(out exactjson.Value) tape.Waiting {
 	v, ok := Structure(out)
-	return ok && !v.Get("__interrupt__").IsEmpty()
+	interrupts := v.Get("__interrupt__")
+	switch asked := interrupts.At(0).Get("value"); {
+	case !ok || interrupts.IsEmpty():
+		return ""
+	case !asked.Get("action_requests").IsEmpty() || !asked.Get("actionRequests").IsEmpty() || !asked.At(0).Get("action_request").IsEmpty():
+		return tape.WaitingApproval
+	}
+	return tape.WaitingResume
 }

@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
@@ -42,7 +43,7 @@ func (b *Base) fill(other *Base) {
 	if b.Error == nil {
 		b.Error = other.Error
 	}
-	b.Interrupted = b.Interrupted || other.Interrupted
+	b.Waiting = cmp.Or(b.Waiting, other.Waiting)
 	if b.Inbound == nil {
 		b.Inbound = other.Inbound
 	}

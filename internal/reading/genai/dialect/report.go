@@ -78,8 +78,8 @@ type Failure struct {
 	Failed      bool
 	StatusError bool
 	Error       *tape.Error
-	// Interrupted says that the run waits for a person or a resume.
-	Interrupted bool
+	// Waiting is what the call or the run waits for; empty: for nothing. A pause is no failure.
+	Waiting tape.Waiting
 }
 
 // ModelCall is a request to a model and its answer. Reports of agents hold the model and the settings of

@@ -165,7 +165,7 @@ func Said(o *dialect.Report) string {
 	value("args", o.Args)
 	value("result", o.Result)
 	flagged("failed", o.Failed)
-	flagged("interrupted", o.Interrupted)
+	line("waiting", string(o.Waiting))
 	if o.Error != nil {
 		line("error", strings.TrimSpace(o.Error.Type+" "+o.Error.Message))
 	}

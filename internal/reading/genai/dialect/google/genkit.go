@@ -160,7 +160,7 @@ func readGenkitAgent(a decode.Attributes, name string, input, output exactjson.V
 		o.Output = genkitAnswer(output)
 	}
 	if output.Get("finishReason").Str() == "interrupted" {
-		o.Interrupted, o.Output = true, nil // what was said before the question is no answer
+		o.Waiting, o.Output = tape.WaitingResume, nil // what was said before the question is no answer
 	}
 }
 

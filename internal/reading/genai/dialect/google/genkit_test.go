@@ -33,7 +33,7 @@ func TestGenkitReadsCandidatesAndMarksWhatWasCut(t *testing.T) {
 		{"a cut result", genaitest.Span(scope, "t", "genkit:type", "action", "genkit:metadata:subtype", "tool", "genkit:name", "ns/t", "genkit:input", "{}", "genkit:output", `{"a":"b`),
 			"class: tool\ndialect: genkit\nname: t\nkind: function\nargs: {}\nresult: \"{\\\"a\\\":\\\"b\" [truncated]\n"},
 		{"an interrupt", genaitest.Span(scope, "generate", "genkit:type", "util", "genkit:name", "generate", "genkit:output", `{"finishReason":"interrupted","message":{"role":"model","content":[{"text":"?"}]}}`),
-			"class: agent\ndialect: genkit\nweak: yes\ninterrupted: yes\n"},
+			"class: agent\ndialect: genkit\nweak: yes\nwaiting: resume\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := genaitest.Said(genai.Read(c.source)); got != c.want {

@@ -100,7 +100,7 @@ func readLangfuse(s *dialect.Source, o *dialect.Draft) {
 			out = a.JSON("langfuse.trace.output")
 		}
 		dialect.ReadWholeAgent(o, in, out)
-		o.Interrupted = decode.IsLangGraphInterrupt(out)
+		o.Waiting = decode.WaitsInLangGraph(out)
 	case dialect.Model:
 		readLangfuseModel(s, a, in, out, o)
 	case dialect.Tool:

@@ -62,7 +62,7 @@ func TestLangfuseObserveGivesTheFunctionsArguments(t *testing.T) {
 func TestLangfuseInterruptedGraphWaits(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "LangGraph", "langfuse.observation.type", "chain", "langfuse.observation.input", `{"messages":[{"role":"user","content":"go"}]}`,
 		"langfuse.observation.output", `{"__interrupt__":[{"value":"sure?"}]}`)),
-		"class: agent\ndialect: langfuse\nrun span: yes\nweak: yes\nagent: LangGraph\ninput: user | text \"go\"\ninterrupted: yes\n")
+		"class: agent\ndialect: langfuse\nrun span: yes\nweak: yes\nagent: LangGraph\ninput: user | text \"go\"\nwaiting: resume\n")
 }
 
 func TestLangfuseInputThatBeginsWithABracketIsWhatTheUserSaid(t *testing.T) {

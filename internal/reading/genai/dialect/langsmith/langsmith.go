@@ -103,7 +103,7 @@ func readLangSmithAgent(s *dialect.Source, a decode.Attributes, in, out exactjso
 	if o.WeakAgent && !s.Span.ParentSpanID().IsEmpty() {
 		o.Called = &dialect.Called{Name: o.Agent.Name, In: in, Out: returned, Encoded: true}
 	}
-	o.Interrupted = decode.IsLangGraphInterrupt(out)
+	o.Waiting = decode.WaitsInLangGraph(out)
 }
 
 // readLangSmithTool reads what a tool got and returned. The exporter writes {"output": null} for a tool that

@@ -80,7 +80,7 @@ func readMLflow(s *dialect.Source, o *dialect.Draft) {
 		}
 		o.Agent.Name = s.Span.Name()
 		dialect.ReadWholeAgent(o, in, out)
-		o.Interrupted = decode.IsLangGraphInterrupt(out)
+		o.Waiting = decode.WaitsInLangGraph(out)
 	case dialect.Model:
 		readMLflowModel(a, in, out, o)
 	case dialect.Structure:

@@ -5,6 +5,7 @@
 package openllmetry
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -196,7 +197,7 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Draft) {
 			o.Input, o.Output = semconv.Indexed(a, "gen_ai.prompt.", tape.RoleUser), decode.OneTurn(semconv.Indexed(a, "gen_ai.completion.", tape.RoleAssistant))
 		}
 		dialect.ReadWholeAgent(o, in, out)
-		o.Interrupted = decode.IsLangGraphInterrupt(out) || decode.IsLangGraphInterrupt(outputsOf(out))
+		o.Waiting = cmp.Or(decode.WaitsInLangGraph(out), decode.WaitsInLangGraph(outputsOf(out)))
 	case dialect.Model:
 		readOpenLLMetryModel(s, a, o)
 	case dialect.Tool:

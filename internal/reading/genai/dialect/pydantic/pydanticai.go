@@ -86,6 +86,7 @@ func readPydanticAI(s *dialect.Source, o *dialect.Draft) {
 		if a.Text("pydantic_ai.tool.failure_stage") != "" {
 			o.Failed = true
 		}
+		o.Waiting = decode.PauseBy(a.Text("pydantic_ai.tool.deferral.name"))
 	}
 }
 
@@ -107,7 +108,8 @@ func readPydanticRun(a decode.Attributes, o *dialect.Draft) {
 		end++
 	}
 	o.Input, o.Output = messages[:end], messages[end:]
-	if final := a.JSON("final_result"); !final.IsEmpty() {
+	final := a.JSON("final_result")
+	if o.Waiting = deferred(final); o.Waiting == "" && !final.IsEmpty() {
 		text := final.Str()
 		if final.Kind() != exactjson.String {
 			text = final.JSON()
@@ -118,6 +120,21 @@ func readPydanticRun(a decode.Attributes, o *dialect.Draft) {
 			o.Output = append(slices.Clone(o.Output), decode.Message{Role: tape.RoleAssistant, Parts: []decode.Part{p}})
 		}
 	}
+}
+
+// deferred is what a run waits for whose result is a DeferredToolRequests: the calls that somebody has to
+// allow, or that run elsewhere.
+func deferred(result exactjson.Value) tape.Waiting {
+	approvals, calls := result.Get("approvals"), result.Get("calls")
+	switch {
+	case approvals.Kind() != exactjson.Array || calls.Kind() != exactjson.Array:
+		return ""
+	case approvals.At(0).Get("tool_call_id").Str() != "":
+		return tape.WaitingApproval
+	case calls.At(0).Get("tool_call_id").Str() != "":
+		return tape.WaitingResult
+	}
+	return ""
 }
 
 func readPydanticModel(a decode.Attributes, o *dialect.Draft) {
