@@ -20,6 +20,7 @@ import (
 func readCommon(s *dialect.Source, o *dialect.Draft) {
 	a := decode.Attributes(s.Span.Attributes())
 	readFailure(s, o)
+	readGuardrail(s, o)
 	switch o.Class {
 	case dialect.Tool:
 		settleTool(s, o)

@@ -33,7 +33,7 @@ type inputFacts struct {
 
 func (b *Builder) inputFacts() *inputFacts {
 	in := &inputFacts{Builder: b, root: b.Fragment.Root, run: spantree.Observed(b.Fragment.Root), untold: true}
-	if i := slices.IndexFunc(b.Ordered, func(k *ledger.Call) bool { return k.Kind == tape.EventModelCall }); i < 0 {
+	if i := slices.IndexFunc(b.Ordered, func(k *ledger.Call) bool { return k.Kind == tape.EventModelCall && !b.guarding(k) }); i < 0 {
 		in.kept = b.Fragment.Kept()
 		return in
 	} else if in.first = b.Ordered[i]; brokeUnwritten(in.first) {

@@ -13,11 +13,11 @@ import (
 
 // lastModel is the model call that ended the run: the last one of the run's own agent, else of any. Where
 // that one hands over or asks for tools, it is that of an agent that went on after it and answered. An agent
-// that is itself a tool answers with a result.
+// that is itself a tool answers with a result, and a guardrail answers to the program.
 func (b *Builder) lastModel() *ledger.Call {
 	last := func(is func(*ledger.Call) bool) *ledger.Call {
 		for _, k := range slices.Backward(b.Ordered) {
-			if k.Kind == tape.EventModelCall && is(k) {
+			if k.Kind == tape.EventModelCall && is(k) && !b.guarding(k) {
 				return k
 			}
 		}

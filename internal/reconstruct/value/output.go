@@ -56,6 +56,7 @@ var outputText = []resolver[*outputFacts]{
 	{"value/output-said-before-failure", takenBack(saidBeforeFailure)},
 	{"value/output-error-of-last-call", takenBack(errorOfLastCall)},
 	{"value/output-thrown-instead", takenBack(threwInstead)},
+	{"value/output-refused-by-check", takenBack(refusedByCheck)},
 }
 
 // outputElse decides what a text is worth once the status is known, or says why there is none.

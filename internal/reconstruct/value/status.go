@@ -98,14 +98,16 @@ func rootExpected(o *outputFacts) bool {
 
 // stepFailed finds the step that failed, also where a span around it, as of a workflow, tells no status.
 //
-// Needs: a step around the last event that failed, and an answer that was withdrawn, an open end, or a run
-// span that tells no status.
+// Needs: a step around the last event that failed, or a guardrail that ended the run; and an answer that was
+// withdrawn, an open end, or a run span that tells no status.
 // Refuses: a run with an answer.
 // Seen in: graphs and workflows whose run span tells no status.
 func (o *outputFacts) stepFailed() bool {
 	o.open = o.unfinished()
 	if o.out.text == "" && (o.out.withdrawn || o.open != "" || o.root != nil && o.root.Span.Status().Code() == ptrace.StatusCodeUnset) {
-		o.step = o.failedAround()
+		if o.step = o.failedAround(); o.step == nil {
+			o.step = o.tripped()
+		}
 	}
 	return o.step != nil
 }

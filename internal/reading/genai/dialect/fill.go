@@ -135,6 +135,7 @@ func (s *Step) fill(other *Step) {
 	s.Relay = s.Relay || other.Relay
 	decode.FillList(&s.Posted, other.Posted)
 	s.Summary = s.Summary || other.Summary
+	s.Guardrail, s.Tripped = s.Guardrail || other.Guardrail, s.Tripped || other.Tripped
 	if s.Called == nil {
 		s.Called = other.Called
 	}

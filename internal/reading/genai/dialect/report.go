@@ -171,7 +171,11 @@ type Step struct {
 	// Summary marks a span that sums up the model calls below it: its Request is that of the first, its Usage
 	// the sum. It stands for them where none were recorded.
 	Summary bool
-	Called  *Called // the function of the program that the step ran; nil: it says nothing of one
+	// Guardrail marks a check of what the run was asked, or of what it is about to answer; what lies below is
+	// no conversation of the run. Tripped says that the check refused it.
+	Guardrail bool
+	Tripped   bool
+	Called    *Called // the function of the program that the step ran; nil: it says nothing of one
 }
 
 // Note is a remark on the reading of an item. It becomes a finding.
@@ -214,7 +218,7 @@ func (x *InOut) isEmpty() bool {
 func (r *RetrievalCall) isEmpty() bool { return isNothing(&r.Query) && r.Documents == nil }
 
 func (s *Step) isEmpty() bool {
-	return s.NoiseReason == "" && !s.Relay && s.Posted == nil && !s.Summary && s.Called == nil
+	return s.NoiseReason == "" && !s.Guardrail && !s.Tripped && !s.Relay && s.Posted == nil && !s.Summary && s.Called == nil
 }
 
 func isNothing(c *decode.Content) bool {
