@@ -129,12 +129,12 @@ func TestTapesOfTheCorpusStayAsTheyAre(t *testing.T) {
 				as = groundtruth.Mutations[k-1].Name
 			}
 			if k >= len(want) || want[k] != digest {
-				t.Errorf("%s (%s): other tapes than before", name, as)
+				t.Errorf("%s (%s): other tapes than before, or a new run (if they are right: -run TapesOfTheCorpus -digests.update)", name, as)
 			}
 		}
 	})
 	if len(known) != len(all) && !*updateDigests {
-		t.Errorf("%d runs, %d of them in %s", len(all), len(known), digestsFile)
+		t.Errorf("%d runs, %d of them in %s (-run TapesOfTheCorpus -digests.update writes it)", len(all), len(known), digestsFile)
 	}
 	if *updateDigests {
 		slices.Sort(found)

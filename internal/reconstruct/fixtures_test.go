@@ -143,16 +143,16 @@ func TestEveryRuleHasExamples(t *testing.T) {
 	}
 	for _, id := range repairs(t) {
 		if yes[id] == 0 {
-			t.Errorf("%s: no fixture shows what it changes", id)
+			t.Errorf("%s: no fixture shows what it changes (%s/%s/yes-*.txtar)", id, fixturesFolder, id)
 		}
 		if no[id] == 0 {
-			t.Errorf("%s: no fixture shows what it leaves alone", id)
+			t.Errorf("%s: no fixture shows what it leaves alone (%s/%s/no-*.txtar)", id, fixturesFolder, id)
 		}
 		delete(yes, id)
 		delete(no, id)
 	}
 	for id := range maps.Keys(yes) {
-		t.Errorf("%s has fixtures and is no rule", id)
+		t.Errorf("%s has fixtures and is no rule: the folder is named as the id of a rule", id)
 	}
 }
 

@@ -67,7 +67,7 @@ func stripped(t *testing.T, set *evidence.Set) *evidence.Set {
 			span.Attributes().RemoveIf(func(key string, _ pcommon.Value) bool { return holdsToolContent(key) })
 			span.Events().RemoveIf(func(e ptrace.SpanEvent) bool { return e.Name() != "exception" })
 			if o := read(item, span); o.Args.Present() || o.Result.Present() {
-				t.Errorf("the tool span %q of scope %s still holds content in %v", span.Name(), item.Scope.Scope().Name(), slices.Collect(keys(span.Attributes())))
+				t.Errorf("the tool span %q of scope %s still holds content in %v: toolContent lacks the keys of it", span.Name(), item.Scope.Scope().Name(), slices.Collect(keys(span.Attributes())))
 			}
 		}
 		out.AddTraces(td)
