@@ -25,6 +25,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 var (
@@ -47,12 +48,17 @@ const (
 // digestOf is that of all tapes of a set: the joined runs first, then the others.
 func digestOf(set *evidence.Set) string { return digestOfTapes(reconstruct.All(set.Split(), options)) }
 
-// digestOfTapes leaves out which rules the tapes name: it is about what they hold.
+// digestOfTapes leaves out which rules the tapes name, and the attributes that they keep as recorded: it is
+// about what is decided.
 func digestOfTapes(tapes []*tape.Tape) string {
 	h := sha256.New()
 	for _, t := range tapes {
 		one := *t
 		one.Fidelity.Rules, one.SchemaVersion = nil, "1.0" // that of the tapes whose digests were committed first
+		one.Extensions = exactjson.Value{}
+		if others := slices.DeleteFunc(slices.Clone(t.Extensions.Members()), func(m exactjson.Member) bool { return m.Name == "conventions" }); len(others) > 0 {
+			one.Extensions = exactjson.ObjectValue(others...)
+		}
 		h.Write(one.AppendJSON(nil))
 		h.Write([]byte{'\n'})
 	}

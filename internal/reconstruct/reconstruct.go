@@ -131,6 +131,7 @@ func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 	write.Usage(b)
 	write.Sources(b, nodes, f.Traces)
 	write.Extensions(b, write.Speakers(b, nodes))
+	write.Conventions(b, nodes)
 	write.AmbiguousKeys(b)
 	write.Gaps(b, nodes)
 	write.Redaction(b, nodes)

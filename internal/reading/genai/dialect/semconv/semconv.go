@@ -54,7 +54,9 @@ var OperationClasses = map[string]dialect.Class{
 	"chat": dialect.Model, "text_completion": dialect.Model, "generate_content": dialect.Model, "chat.completions": dialect.Model, "completion": dialect.Model, "responses": dialect.Model,
 	"execute_tool": dialect.Tool, "tool.execute": dialect.Tool,
 	"invoke_agent": dialect.Agent, "invoke_workflow": dialect.Agent, "agent.run": dialect.Agent, "workflow.run": dialect.Agent, "conversation": dialect.Agent, "graph.execution": dialect.Agent,
-	"retrieval":  dialect.Retrieval,
+	"retrieval": dialect.Retrieval, "search_memory": dialect.Retrieval,
+	"create_memory": dialect.Structure, "upsert_memory": dialect.Structure, "update_memory": dialect.Structure, "delete_memory": dialect.Structure,
+	"create_memory_store": dialect.Structure, "delete_memory_store": dialect.Structure,
 	"embeddings": dialect.Noise, "create_agent": dialect.Structure, "agent_step": dialect.Structure, "plan": dialect.Structure, "handoff": dialect.Tool, "orchestrate_tools": dialect.Structure,
 	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
 }
