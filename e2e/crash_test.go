@@ -22,7 +22,7 @@ import (
 // that each tape is, byte for byte, that of a collector that nobody disturbed. Senders repeat what was not acknowledged and nothing else.
 
 // quickly lets agentrun repeat what fails sooner than a user would want.
-var quickly = []string{"--set=processors.agentrun.retry.initial_interval=50ms", "--set=processors.agentrun.retry.max_interval=300ms"}
+var quickly = []string{"--set=processors.agentrun.retry_on_failure.initial_interval=50ms", "--set=processors.agentrun.retry_on_failure.max_interval=300ms"}
 
 func TestKilledCollectorLosesNothing(t *testing.T) { killed(t, decktest.FileURL(t), 10) }
 

@@ -107,7 +107,7 @@ func TestOffsetsFollowTheSpool(t *testing.T) {
 	gate := b.gateway(t)
 	store.kill()
 	env := []string{"TAPEDECK_SPOOL=" + t.TempDir(), "KAFKA_SESSION_TIMEOUT=45s"}
-	args := []string{smallestQuota, "--set=processors.agentrun.retry.initial_interval=100ms", "--set=processors.agentrun.retry.max_interval=500ms"}
+	args := []string{smallestQuota, "--set=processors.agentrun.retry_on_failure.initial_interval=100ms", "--set=processors.agentrun.retry_on_failure.max_interval=500ms"}
 	p := b.member(t, "one", store.url, env, args...)
 	for _, traces := range runs { // each is one record
 		deliver(t, gate, traces)

@@ -18,7 +18,7 @@ import (
 // store back on its data and expects the deck that an undisturbed collector leaves.
 func TestNothingIsLostWhenTheStoreDies(t *testing.T) {
 	const runs, whileDown = 200, 20
-	quick := []string{soon, asItIs, "--set=processors.agentrun.retry.initial_interval=100ms", "--set=processors.agentrun.retry.max_interval=500ms"}
+	quick := []string{soon, asItIs, "--set=processors.agentrun.retry_on_failure.initial_interval=100ms", "--set=processors.agentrun.retry_on_failure.max_interval=500ms"}
 	store := startStore(t)
 	p := collect(t, slim, s3, store.url, quick...)
 

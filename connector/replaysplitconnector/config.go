@@ -26,12 +26,12 @@ const (
 type Config struct {
 	// Production, Replay and Undecided are the pipelines of each side, of all signals. Without undecided pipelines of a signal, what is undecided
 	// goes to its replay pipelines.
-	Production []pipeline.ID `mapstructure:"production"`
-	Replay     []pipeline.ID `mapstructure:"replay"`
-	Undecided  []pipeline.ID `mapstructure:"undecided"`
+	Production []pipeline.ID `mapstructure:"production_pipelines"`
+	Replay     []pipeline.ID `mapstructure:"replay_pipelines"`
+	Undecided  []pipeline.ID `mapstructure:"undecided_pipelines"`
 
 	// Tags say what tells replays from production.
-	Tags segregation.Config `mapstructure:",squash"`
+	Tags segregation.Config `mapstructure:"replay"`
 	// DecideBy is "run" (behind an agentrun processor) or "resource".
 	DecideBy string `mapstructure:"decide_by"`
 	// Remember is of how many runs it is remembered where they went.
@@ -59,18 +59,18 @@ func (c *Config) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(c.Production) == 0 {
-		fail("production names no pipeline")
+		fail("production_pipelines names no pipeline")
 	}
 	if len(c.Replay) == 0 {
-		fail("replay names no pipeline")
+		fail("replay_pipelines names no pipeline")
 	}
-	for name, list := range map[string][]pipeline.ID{"production": c.Production, "replay": c.Replay, "undecided": c.Undecided} {
+	for name, list := range map[string][]pipeline.ID{"production_pipelines": c.Production, "replay_pipelines": c.Replay, "undecided_pipelines": c.Undecided} {
 		for i, id := range list {
 			if slices.Contains(list[:i], id) {
 				fail("%s names pipeline %q twice", name, id)
 			}
-			if name != "production" && slices.Contains(c.Production, id) {
-				fail("pipeline %q is named under production and under %s: what must not meet would meet there", id, name)
+			if name != "production_pipelines" && slices.Contains(c.Production, id) {
+				fail("pipeline %q is named under production_pipelines and under %s: what must not meet would meet there", id, name)
 			}
 		}
 	}

@@ -67,11 +67,11 @@ func TestConfigTakesEveryOption(t *testing.T) {
 
 func TestConfigErrorsNameTheSetting(t *testing.T) {
 	for name, want := range map[string]string{
-		"no_production":     "production names no pipeline",
-		"no_replay":         "replay names no pipeline",
-		"meeting":           `pipeline "traces/one" is named under production and under replay`,
-		"meeting_undecided": `pipeline "traces/one" is named under production and under undecided`,
-		"twice":             `production names pipeline "traces/one" twice`,
+		"no_production":     "production_pipelines names no pipeline",
+		"no_replay":         "replay_pipelines names no pipeline",
+		"meeting":           `pipeline "traces/one" is named under production_pipelines and under replay_pipelines`,
+		"meeting_undecided": `pipeline "traces/one" is named under production_pipelines and under undecided_pipelines`,
+		"twice":             `production_pipelines names pipeline "traces/one" twice`,
 		"decide_by":         `decide_by must be "run" or "resource", got "span"`,
 		"remember":          "remember must be positive, got -1",
 		"keys":              "keys: an empty key",

@@ -99,7 +99,7 @@ type GateProfile struct {
 	// Disable names rules or sections that do not run. Rules that guess never do.
 	Disable []string `mapstructure:"disable"`
 	// RulesFiles are files with further rules and allow lists.
-	RulesFiles []string `mapstructure:"rules_files"`
+	RulesFiles []string `mapstructure:"redaction_rules_files"`
 	// Allow is what no rule touches.
 	Allow redact.Allow `mapstructure:"allow"`
 }

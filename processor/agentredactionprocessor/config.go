@@ -25,9 +25,9 @@ type Config struct {
 	// Disable names rules or sections (gitleaks, vendor, credentials, pii) that do not run.
 	Disable []string `mapstructure:"disable"`
 	// RulesFiles are read in this order; the redaction files of waza have the same form.
-	RulesFiles []string `mapstructure:"rules_files"`
+	RulesFiles []string `mapstructure:"redaction_rules_files"`
 	// Rules are further rules.
-	Rules []redact.UserRule `mapstructure:"rules"`
+	Rules []redact.UserRule `mapstructure:"redaction_rules"`
 	// SecretKeys are further names whose values are secret.
 	SecretKeys []string `mapstructure:"secret_keys"`
 	// Allow is what no rule touches.

@@ -95,7 +95,7 @@ type Config struct {
 	// as long as it fails.
 	EmitTimeout time.Duration `mapstructure:"emit_timeout"`
 	// Retry is the backoff of a failed emission, which is tried until it succeeds.
-	Retry RetryConfig `mapstructure:"retry"`
+	Retry RetryConfig `mapstructure:"retry_on_failure"`
 	// OnShutdown says what happens to open traces: "emit" passes them on, "park" leaves them in the spool for the next start. Empty is
 	// "park" with a spool and "emit" without.
 	OnShutdown string `mapstructure:"on_shutdown"`
@@ -222,8 +222,8 @@ func (c *Config) Validate() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"quiet_period": c.QuietPeriod, "idle_timeout": c.IdleTimeout, "max_age": c.MaxAge, "shutdown_timeout": c.ShutdownTimeout,
-		"emit_timeout": c.EmitTimeout, "retry::initial_interval": c.Retry.InitialInterval, "retry::max_interval": c.Retry.MaxInterval,
-		"retry::park_after": c.Retry.ParkAfter, "retry::parked_interval": c.Retry.ParkedInterval,
+		"emit_timeout": c.EmitTimeout, "retry_on_failure::initial_interval": c.Retry.InitialInterval, "retry_on_failure::max_interval": c.Retry.MaxInterval,
+		"retry_on_failure::park_after": c.Retry.ParkAfter, "retry_on_failure::parked_interval": c.Retry.ParkedInterval,
 	} {
 		if d <= 0 {
 			fail("%s must be positive, got %s", name, d)
@@ -236,7 +236,7 @@ func (c *Config) Validate() error {
 		fail("idle_timeout (%s) must not exceed max_age (%s)", c.IdleTimeout, c.MaxAge)
 	}
 	if c.Retry.InitialInterval > c.Retry.MaxInterval {
-		fail("retry::initial_interval (%s) must not exceed retry::max_interval (%s)", c.Retry.InitialInterval, c.Retry.MaxInterval)
+		fail("retry_on_failure::initial_interval (%s) must not exceed retry_on_failure::max_interval (%s)", c.Retry.InitialInterval, c.Retry.MaxInterval)
 	}
 	for name, n := range map[string]int64{
 		"max_trace_bytes": c.MaxTraceBytes, "max_trace_spans": int64(c.MaxTraceSpans), "max_traces": int64(c.MaxTraces),

@@ -96,7 +96,7 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 		"zero":                       "quiet_period must be positive",
 		"no_concurrency":             "emit_concurrency must be positive",
 		"negative":                   "max_traces must be positive",
-		"backoff":                    "must not exceed retry::max_interval",
+		"backoff":                    "must not exceed retry_on_failure::max_interval",
 		"one_trace_larger_than_all":  "must not exceed max_memory_bytes",
 		"park_without_spool":         "park needs a spool::directory",
 		"shutdown":                   "on_shutdown must be",
@@ -122,5 +122,5 @@ func TestDefaultTenantIsBoundedLikeOthers(t *testing.T) {
 }
 
 func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
-	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"max_traces", "idle_timeout", "spool::max_bytes", "retry::park_after"})
+	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"max_traces", "idle_timeout", "spool::max_bytes", "retry_on_failure::park_after"})
 }

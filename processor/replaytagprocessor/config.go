@@ -19,13 +19,13 @@ import (
 type Config struct {
 	// Key is the resource attribute that is written.
 	Key string `mapstructure:"key"`
-	// Rules are tried in order; the first one that has an id for a resource tags it.
-	Rules []Rule `mapstructure:"rules"`
+	// Tags are tried in order; the first one that has an id for a resource tags it.
+	Tags []Tag `mapstructure:"tags"`
 }
 
-// Rule says which resources are tagged, and with what.
-type Rule struct {
-	// Services limits the rule to resources with one of these values of service.name; none: all resources.
+// Tag says which resources are tagged, and with what.
+type Tag struct {
+	// Services limits the tag to resources with one of these values of service.name; none: all resources.
 	Services []string `mapstructure:"services"`
 	// ReplayRunID is the id, or
 	ReplayRunID string `mapstructure:"replay_run_id"`
@@ -49,15 +49,15 @@ func (c *Config) Validate() error {
 	if _, err := segregation.New([]string{c.Key}, nil); err != nil {
 		errs = append(errs, fmt.Errorf("key: %w", err))
 	}
-	if len(c.Rules) == 0 {
-		errs = append(errs, errors.New("rules has no rule"))
+	if len(c.Tags) == 0 {
+		errs = append(errs, errors.New("tags is empty"))
 	}
-	for i, r := range c.Rules {
+	for i, r := range c.Tags {
 		if (r.ReplayRunID == "") == (r.FromMetadata == "") {
-			errs = append(errs, fmt.Errorf("rules::%d needs either replay_run_id or from_metadata", i))
+			errs = append(errs, fmt.Errorf("tags::%d needs either replay_run_id or from_metadata", i))
 		}
 		if slices.Contains(r.Services, "") {
-			errs = append(errs, fmt.Errorf("rules::%d names an empty service", i))
+			errs = append(errs, fmt.Errorf("tags::%d names an empty service", i))
 		}
 	}
 	return errors.Join(errs...)

@@ -20,7 +20,7 @@ import (
 
 type tagger struct {
 	key       string
-	rules     []Rule
+	tags      []Tag
 	telemetry *metadata.TelemetryBuilder
 }
 
@@ -29,7 +29,7 @@ func newTagger(set processor.Settings, cfg *Config) (*tagger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tagger{key: cfg.Key, rules: cfg.Rules, telemetry: telemetry}, nil
+	return &tagger{key: cfg.Key, tags: cfg.Tags, telemetry: telemetry}, nil
 }
 
 func (t *tagger) start(context.Context, component.Host) error { return nil }
@@ -63,18 +63,18 @@ func (t *tagger) metrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metri
 	return md, nil
 }
 
-// resource tags a resource by the first rule that has an id for it. A tag that is there stays: a replay knows itself best.
+// resource tags a resource by the first setting that has an id for it. A tag that is there stays: a replay knows itself best.
 func (t *tagger) resource(ctx context.Context, request client.Metadata, r pcommon.Resource) {
 	if _, there := r.Attributes().Get(t.key); there {
 		return
 	}
-	for _, rule := range t.rules {
-		if !rule.applies(r) {
+	for _, tag := range t.tags {
+		if !tag.applies(r) {
 			continue
 		}
-		if rule.FromMetadata == "" {
-			r.Attributes().PutStr(t.key, rule.ReplayRunID)
-		} else if values := request.Get(rule.FromMetadata); len(values) == 1 {
+		if tag.FromMetadata == "" {
+			r.Attributes().PutStr(t.key, tag.ReplayRunID)
+		} else if values := request.Get(tag.FromMetadata); len(values) == 1 {
 			r.Attributes().PutStr(t.key, values[0])
 		} else if len(values) > 1 {
 			// A header that comes twice is no id: what follows takes a list for a malformed tag, and the request for a replay.
@@ -90,10 +90,10 @@ func (t *tagger) resource(ctx context.Context, request client.Metadata, r pcommo
 	}
 }
 
-func (r Rule) applies(resource pcommon.Resource) bool {
-	if len(r.Services) == 0 {
+func (t Tag) applies(resource pcommon.Resource) bool {
+	if len(t.Services) == 0 {
 		return true
 	}
 	name, ok := resource.Attributes().Get("service.name")
-	return ok && slices.Contains(r.Services, name.AsString())
+	return ok && slices.Contains(t.Services, name.AsString())
 }

@@ -42,7 +42,7 @@ func load(t *testing.T, name string) (*Config, error) {
 func TestConfigTakesEveryOption(t *testing.T) {
 	cfg, err := load(t, "all")
 	require.NoError(t, err)
-	require.Equal(t, &Config{Key: "experiment.id", Rules: []Rule{
+	require.Equal(t, &Config{Key: "experiment.id", Tags: []Tag{
 		{Services: []string{"nightly-eval", "shadow"}, ReplayRunID: "nightly"},
 		{FromMetadata: "x-replay-run-id"},
 		{ReplayRunID: "everything-else"},
@@ -54,11 +54,11 @@ func TestConfigTakesEveryOption(t *testing.T) {
 
 func TestConfigErrorsNameTheSetting(t *testing.T) {
 	for name, want := range map[string]string{
-		"no_rules": "rules has no rule",
-		"nothing":  "rules::0 needs either replay_run_id or from_metadata",
-		"both":     "rules::0 needs either replay_run_id or from_metadata",
-		"service":  "rules::0 names an empty service",
-		"key":      "reserved namespace",
+		"no_tags": "tags is empty",
+		"nothing": "tags::0 needs either replay_run_id or from_metadata",
+		"both":    "tags::0 needs either replay_run_id or from_metadata",
+		"service": "tags::0 names an empty service",
+		"key":     "reserved namespace",
 	} {
 		_, err := load(t, name)
 		require.ErrorContains(t, err, want, name)
@@ -71,11 +71,11 @@ func request(headers ...string) context.Context {
 	})
 }
 
-func TestFirstRuleWithAnIDTagsTheResource(t *testing.T) {
+func TestFirstTagWithAnIDTagsTheResource(t *testing.T) {
 	cfg, err := load(t, "all")
 	require.NoError(t, err)
 	cfg.Key = segregation.Key
-	withoutRest := &Config{Key: segregation.Key, Rules: cfg.Rules[:2]}
+	withoutRest := &Config{Key: segregation.Key, Tags: cfg.Tags[:2]}
 	for name, test := range map[string]struct {
 		cfg     *Config
 		ctx     context.Context

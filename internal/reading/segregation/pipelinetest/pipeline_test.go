@@ -291,7 +291,7 @@ func newCollector(t *testing.T, o options) *collector {
 	require.NoError(t, err)
 
 	tagging := replaytagprocessor.NewFactory().CreateDefaultConfig().(*replaytagprocessor.Config)
-	tagging.Rules = []replaytagprocessor.Rule{{FromMetadata: "x-replay-run-id"}}
+	tagging.Tags = []replaytagprocessor.Tag{{FromMetadata: "x-replay-run-id"}}
 	require.NoError(t, tagging.Validate())
 	tagSettings := processortest.NewNopSettings(replaytagprocessor.NewFactory().Type())
 	tagTraces, err := replaytagprocessor.NewFactory().CreateTraces(t.Context(), tagSettings, tagging, agentrun)
