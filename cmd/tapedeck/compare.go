@@ -29,7 +29,6 @@ type compareFlags struct {
 	experimentFlags
 	refs      refs
 	models    []string
-	verify    string
 	workspace string
 	repeat    int
 }
@@ -48,7 +47,7 @@ a NAME, asked at --model-url, or NAME@URL. "` + recordedModel + `" is the tape i
 now, with the recorded answers of the model.
 
 A replay passes when nothing was asked for that is not recorded, the command did not
-fail, and --verify COMMAND, which is run after it, ends with 0. The check gets the
+fail, and --check COMMAND, which is run after it, ends with 0. The check gets the
 question and both answers as JSON on its standard input.
 
 ` + refHelp + `With --workspace FOLDER each replay, and its check, run in a copy of that folder.
@@ -56,7 +55,7 @@ question and both answers as JSON on its standard input.
 The exit code is 0 if every replay passes, 1 if one does not, 2 if a candidate could
 not be replayed at all.`,
 		Example: `  tapedeck compare 4bf92f35 --deck ./deck --models gpt-5,claude@https://gateway/v1,recorded \
-    --verify "npm test" --workspace . --input arg -- node agent.js`,
+    --check "npm test" --workspace . --input arg -- node agent.js`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {
 			case dash != 1:
@@ -72,7 +71,7 @@ not be replayed at all.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.models, "models", nil, "the models, MODEL or MODEL@URL, or recorded, with commas between (repeatable)")
-	flags.StringVar(&f.verify, "verify", "", "a command that ends with 0 when a replay is good; words are split as a shell does, without a shell")
+	flags.StringVar(&f.judgedBy, "check", "", "the command that judges a replay: exit code 0 is good; it reads the case as JSON")
 	flags.StringVar(&f.workspace, "workspace", "", "run each replay and its check in a copy of this folder")
 	flags.IntVar(&f.repeat, "repeat", 1, "replay so often with each model")
 	flags.StringVar(&f.override, "override", "", "an oracle file laid over the recorded answers")
@@ -143,7 +142,7 @@ func (f *compareFlags) run(cmd *cobra.Command, ref string, argv []string) error 
 			return err
 		}
 		if result == nil {
-			result = experiment.NewComparison(&one, c, f.verify)
+			result = experiment.NewComparison(&one, c, f.judgedBy)
 		}
 		var outcomes []*experiment.Outcome
 		for i := range f.repeat {
@@ -187,10 +186,10 @@ func (f *compareFlags) once(ctx context.Context, plan *experiment.Plan, candidat
 			return nil, fmt.Errorf("--workspace: %w", err)
 		}
 	}
-	if f.verify != "" {
-		check, err := experiment.Check(f.verify, f.scoreTime, f.environ(), dir)
+	if f.judgedBy != "" {
+		check, err := experiment.Check(f.judgedBy, f.scoreTime, f.environ(), dir)
 		if err != nil {
-			return nil, fmt.Errorf("--verify: %w", err)
+			return nil, fmt.Errorf("--check: %w", err)
 		}
 		scorers = append([]experiment.Scorer{check}, scorers...)
 	}

@@ -33,7 +33,7 @@ func TestModelsAreComparedByACheck(t *testing.T) {
 	compared := func(models string, more ...string) (result, experiment.Comparison) {
 		t.Helper()
 		args := append([]string{"compare", url, "--models", models, "--input", "stdin", "--latency=false", "--json", "--html", html, "--workspace", workspace,
-			"--scorer", "tools", "--verify", `sh -c 'touch made-by-check; if grep -q "$(cat noted-by-agent)"; then echo found; else echo not found; exit 3; fi'`}, more...)
+			"--scorer", "tools", "--check", `sh -c 'touch made-by-check; if grep -q "$(cat noted-by-agent)"; then echo found; else echo not found; exit 3; fi'`}, more...)
 		// The agent runs in the copy too, and the check in the one that the agent wrote to.
 		got := commanded(t, append(args, "--", "sh", "-c", `cp wanted noted-by-agent && exec "$0"`, os.Args[0])...)
 		var r experiment.Comparison
@@ -75,7 +75,7 @@ func TestModelsAreComparedByACheck(t *testing.T) {
 		"needs one REF":          {"compare", url, "--models", "m"},
 		"is no model":            {"compare", url, "--models", "m@http://", "--", "true"},
 		"--models names them":    {"compare", url, "--models", "m", "--change", "model=x", "--", "true"},
-		"--verify: a \" is not":  {"compare", url, "--models", "recorded", "--verify", `"`, "--", "true"},
+		"--check: a \" is not":   {"compare", url, "--models", "recorded", "--check", `"`, "--", "true"},
 		"--workspace:":           {"compare", url, "--models", "recorded", "--workspace", "/no/such/folder", "--", "true"},
 		"must be positive":       {"compare", url, "--models", "recorded", "--repeat", "0", "--", "true"},
 		"could not be run: fork": {"compare", url, "--models", "recorded", "--lockdown", "off", "--", "/no/such/agent"},

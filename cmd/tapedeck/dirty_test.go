@@ -21,7 +21,7 @@ func TestATapeWithSecretsIsSaidToHoldThem(t *testing.T) {
 	for _, layout := range []string{"files", "reels"} {
 		dirty, clean := t.TempDir(), t.TempDir()
 		var ids [2]string
-		for i, args := range [][]string{{"--redact", "off", "--to", dirty}, {"--redact-key-file", write(t, "key", "0123456789abcdefghijklmnopqrstuv"), "--to", clean}} {
+		for i, args := range [][]string{{"--redact", "off", "--to", dirty}, {"--redaction-key-file", write(t, "key", "0123456789abcdefghijklmnopqrstuv"), "--to", clean}} {
 			got := tapedeck(t, append([]string{"derive", telemetry, "--layout", layout}, args...)...)
 			if got.code != exitOK || len(lines(t, got.stdout)) == 0 {
 				t.Fatal(got)
@@ -85,7 +85,7 @@ func TestATapeWithSecretsIsSaidToHoldThem(t *testing.T) {
 // A tape that somebody hands over is searched whatever it says of its redaction: it has entered no deck
 // through the gate.
 func TestAFileIsNotTrustedForWhatItSaysOfItsRedaction(t *testing.T) {
-	got := tapedeck(t, "derive", forge, "--to", t.TempDir(), "--redact-key-file", write(t, "key", "0123456789abcdefghijklmnopqrstuv"))
+	got := tapedeck(t, "derive", forge, "--to", t.TempDir(), "--redaction-key-file", write(t, "key", "0123456789abcdefghijklmnopqrstuv"))
 	if got.code != exitOK {
 		t.Fatal(got)
 	}

@@ -44,6 +44,7 @@ type experimentFlags struct {
 	changes                   []string
 	runner, policy, override  string
 	scorers                   []string
+	judgedBy                  string // --check
 	timeout, scoreTime        time.Duration
 	workers, maxRuns          int
 	maxTime                   time.Duration
@@ -191,6 +192,7 @@ experiment that could not be run.`,
 	flags.IntVar(&f.maxRuns, "max-runs", 0, "replay so many runs by this call at most")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "begin no run after this long")
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "begin no run when the candidate and the judges have used so many tokens, those of earlier calls in --state included")
+	flags.StringVar(&f.judgedBy, "check", "", "the command that judges an answer: exit code 0 is good; it reads the case as JSON and is asked for both answers. It decides before --scorer")
 	flags.BoolVar(&f.timed, "latency", false, "keep how long each replay took; two experiments then differ in that")
 	flags.StringVar(&f.shard, "shard", "", "i/n: replay this part of the runs")
 	flags.StringVar(&f.state, "state", "", "keep plan and outcomes in this folder, and go on from there")
@@ -211,7 +213,7 @@ experiment that could not be run.`,
 // addScorers adds the flags of what scores.
 func (f *experimentFlags) addScorers(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, structural, semantic, tools, judge or exec:COMMAND (repeatable); the first decides")
+	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, structural, semantic, tools, judge, check:COMMAND or exec:COMMAND (repeatable); the first decides")
 	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $OPENAI_API_KEY, or that of a known provider")
 	flags.StringVar(&f.judgeURL, "judge-url", "", "where it is asked (default $OPENAI_BASE_URL, else OpenAI)")
 	flags.StringVar(&f.rubric, "rubric", "", "the file that says to --scorer judge what a good answer is")
@@ -278,9 +280,12 @@ func (f *experimentFlags) check(plan *experiment.Plan, argv []string, redact fun
 	case !(f.epsilon >= 0 && f.epsilon < 1) || !(f.improve >= 0 && f.improve <= 1) || !(f.regress >= 0 && f.regress <= 1):
 		return nil, errors.New("--epsilon, --min-improvement and --max-regression must be between 0 and 1")
 	}
+	if f.judgedBy != "" {
+		f.scorers = slices.Insert(slices.Clone(f.scorers), 0, "check:"+f.judgedBy)
+	}
 	if len(f.scorers) == 0 {
 		if !f.regression {
-			return nil, errors.New("--scorer is missing: what makes an answer better has to be said, as exec:COMMAND")
+			return nil, errors.New("--check or --scorer is missing: what makes an answer better has to be said, as --check COMMAND")
 		}
 		f.scorers = []string{"exact"}
 	}

@@ -40,7 +40,7 @@ func TestAHeldRunStaysUntilItIsReleased(t *testing.T) {
 			}
 			// Rules that find something in the run: scrub says what keeps it from writing it again.
 			rules, key := write(t, "rules.yaml", "rules:\n  - name: words\n    pattern: '[a-z]{4,}'\n"), keyFile(t)
-			if got := tapedeck(t, "scrub", address, "--redact", rules, "--redact-key-file", key); got.code != exitPartial || !strings.Contains(got.stderr, "case 1234") {
+			if got := tapedeck(t, "scrub", address, "--redact", rules, "--redaction-key-file", key); got.code != exitPartial || !strings.Contains(got.stderr, "case 1234") {
 				t.Error(got)
 			}
 			if name == "reels" {

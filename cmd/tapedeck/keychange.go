@@ -137,6 +137,6 @@ func (g keyGuard) refuse(what string, keys []string) error {
 	if g.ours != "" {
 		ours = "key " + g.ours
 	}
-	return fmt.Errorf("%w: %s was redacted under key %s, this is %s; name the key of the deck with --redact-key-file or $%s and its scope, or say --allow-key-change",
+	return fmt.Errorf("%w: %s was redacted under key %s, this is %s; name the key of the deck with --redaction-key-file or $%s and its scope, or say --allow-key-change",
 		ingest.ErrKeyChange, what, strings.Join(slices.Compact(keys), ", "), ours, keyVariable)
 }

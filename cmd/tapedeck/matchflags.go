@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
@@ -16,9 +15,8 @@ import (
 
 // matchFlags say how calls are matched with entries.
 type matchFlags struct {
-	from     rulefile.Sources
-	keyFile  string
-	keyScope string
+	keyFlags
+	from rulefile.Sources
 }
 
 func (f *matchFlags) add(cmd *cobra.Command) {
@@ -28,13 +26,12 @@ func (f *matchFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.from.Live, "live", nil, "let calls of this tool go live (repeatable)")
 	flags.StringArrayVar(&f.from.ReadThrough, "read-through", nil, "let calls of this tool go live where no answer is recorded (repeatable)")
 	flags.StringArrayVar(&f.from.Refused, "refuse", nil, "refuse all calls of this tool (repeatable)")
-	flags.StringVar(&f.keyFile, "redaction-key-file", "", "the key of the redaction, to find live values behind redacted ones; without it $"+keyVariable)
-	flags.StringVar(&f.keyScope, "redaction-key-scope", "", "the scope of that key")
+	f.keyFlags.add(cmd, "the key of the redaction, to find live values behind redacted ones; without it $"+keyVariable)
 }
 
 // hint says what would help against an outcome, where a flag does.
 func (f *matchFlags) hint(o oracle.Outcome) string {
-	if o == oracle.RedactedAmbiguous && f.keyFile == "" && secretenv.Get(keyVariable) == "" {
+	if file, _ := f.named(); o == oracle.RedactedAmbiguous && file == "" && secretenv.Get(keyVariable) == "" {
 		return "; --redaction-key-file, with the key of the tokens on the tape, finds the answer of a live value"
 	}
 	return ""
@@ -50,21 +47,14 @@ func (f *matchFlags) options() (o oracle.Options, err error) {
 
 // verifier verifies tokens in recorded arguments; nil without a key.
 func (f *matchFlags) verifier() (oracle.TokenVerifier, error) {
-	text := secretenv.Get(keyVariable)
-	switch {
-	case f.keyFile != "":
-		v, err := redactionVerifier(f.keyFile, f.keyScope)
-		if err != nil {
-			return nil, fmt.Errorf("--redaction-key-file: %w", err)
-		}
-		return v, nil
-	case text != "":
-		key, err := redact.ParseKey([]byte(text), f.keyScope)
-		if err != nil {
-			return nil, fmt.Errorf("%w (environment variable %s)", err, keyVariable)
-		}
+	key, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	if key != nil {
 		return key, nil
-	case f.keyScope != "":
+	}
+	if _, scope := f.named(); scope != "" && !f.shared() {
 		return nil, fmt.Errorf("--redaction-key-scope needs --redaction-key-file or $%s", keyVariable)
 	}
 	return nil, nil

@@ -14,21 +14,19 @@ import (
 
 // profileFlags choose what is redacted, and the key of the tokens.
 type profileFlags struct {
-	profile, mode          string
-	rules, disable         []string
-	keyFile, keyEnv, scope string
-	concern                concernTeller
+	keyFlags
+	profile, mode  string
+	rules, disable []string
+	concern        concernTeller
 }
 
 func (f *profileFlags) add(cmd *cobra.Command) {
 	f.concern = tellingConcerns(cmd)
 	cmd.Flags().StringVar(&f.profile, "profile", redact.PolicyDefault, `"default" or "strict"`)
 	cmd.Flags().StringVar(&f.mode, "mode", string(redact.ModeToken), `"token", or "mask" for a plain [REDACTED]`)
-	cmd.Flags().StringArrayVar(&f.rules, "rules", nil, "a file with rules (repeat for more)")
+	cmd.Flags().StringArrayVar(&f.rules, "redaction-rules", nil, "a file with further rules of redaction (repeatable)")
 	cmd.Flags().StringSliceVar(&f.disable, "disable", nil, "rules or sections that do not run")
-	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "file with the key of the tokens")
-	cmd.Flags().StringVar(&f.keyEnv, "key-env", "", "environment variable with the key of the tokens")
-	cmd.Flags().StringVar(&f.scope, "key-scope", "", "scope of the tokens, as the collectors have it")
+	f.keyFlags.add(cmd, "the key of the redaction, which makes the tokens; without it $"+keyVariable)
 }
 
 // redactor returns what the flags say. Without a key it can only look.
@@ -40,16 +38,7 @@ func (f *profileFlags) redactor() (*redact.Redactor, error) {
 			return nil, err
 		}
 	}
-	var key *redact.Key
-	var err error
-	switch {
-	case f.keyFile != "" && f.keyEnv != "":
-		return nil, errors.New("--key-file and --key-env exclude each other")
-	case f.keyFile != "":
-		key, err = redact.KeyFromFile(f.keyFile, f.scope)
-	case f.keyEnv != "":
-		key, err = redact.KeyFromEnv(f.keyEnv, f.scope)
-	}
+	key, err := f.load()
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,8 @@ files hold is printed redacted, telemetry as OTLP JSON lines; that needs a key.
 The exit code is 0 if nothing was found or the redacted text was printed, 1 if
 --dry-run found something, 2 if a file cannot be read.`,
 		Example: `  tapedeck redact traces.jsonl --dry-run
-  tapedeck redact traces.jsonl --dry-run --summary --profile strict --rules corp.yaml
-  tapedeck redact traces.jsonl --key-env TAPEDECK_REDACTION_KEY > redacted.jsonl`,
+  tapedeck redact traces.jsonl --dry-run --summary --profile strict --redaction-rules corp.yaml
+  tapedeck redact traces.jsonl --redaction-key-file key > redacted.jsonl`,
 		Args: needArgs("a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.redactor()
@@ -49,7 +49,7 @@ The exit code is 0 if nothing was found or the redacted text was printed, 1 if
 				return err
 			}
 			if !f.dryRun && r.Key() == nil {
-				return errors.New("redact needs --key-file or --key-env, or --dry-run")
+				return errors.New("redact needs --redaction-key-file or $" + keyVariable + ", or --dry-run")
 			}
 			c := &redaction{r: r, flags: f, stdin: cmd.InOrStdin(), out: json.NewEncoder(cmd.OutOrStdout()), stdout: cmd.OutOrStdout(), counts: map[string]int64{}}
 			c.out.SetEscapeHTML(false)

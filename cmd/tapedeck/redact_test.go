@@ -41,7 +41,7 @@ func TestRedactPrintsTelemetryWithTokens(t *testing.T) {
 	if err := os.WriteFile(key, []byte("a key for tests, 0123456789abcdef"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := tapedeck(t, "redact", "--key-file", key, agents+"anthropic-sdk-native/secrets.otlp.json")
+	got := tapedeck(t, "redact", "--redaction-key-file", key, agents+"anthropic-sdk-native/secrets.otlp.json")
 	if got.code != exitOK || got.stderr != "" || strings.Contains(got.stdout, planted) || !strings.Contains(got.stdout, "[REDACTED:github-token:") {
 		t.Fatalf("%+v", got)
 	}
@@ -64,7 +64,7 @@ func TestRedactReadsOtherFilesAndRules(t *testing.T) {
 	}
 	write(rules, "extend: false\nrules:\n  - name: employee_number\n    pattern: 'EMP-\\d{6}'\nenvKeyDenyList: [BADGE]\n")
 	write(text, `{"a":["EMP-123456","`+planted+`"],"badge":"xyz"}`)
-	got := tapedeck(t, "redact", "--dry-run", "--rules", rules, text)
+	got := tapedeck(t, "redact", "--dry-run", "--redaction-rules", rules, text)
 	want := `"path":"a[0]","rule":"employee-number"`
 	if got.code != exitPartial || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, `"path":"badge","rule":"secret-by-key"`) || strings.Count(got.stdout, "\n") != 2 {
 		t.Errorf("%+v", got)
@@ -81,10 +81,9 @@ func TestRedactRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, "redact needs a FILE"},
-		{[]string{"x.json"}, "needs --key-file or --key-env, or --dry-run"},
+		{[]string{"x.json"}, "needs --redaction-key-file or $TAPEDECK_REDACTION_KEY, or --dry-run"},
 		{[]string{"x.json", "--dry-run", "--profile", "lax"}, `policy must be "default" or "strict"`},
-		{[]string{"x.json", "--dry-run", "--rules", "none.yaml"}, "rules: open none.yaml"},
-		{[]string{"x.json", "--key-file", "a", "--key-env", "B"}, "exclude each other"},
+		{[]string{"x.json", "--dry-run", "--redaction-rules", "none.yaml"}, "rules: open none.yaml"},
 		{[]string{"no-such-file.json", "--dry-run"}, "no-such-file.json"},
 	} {
 		got := tapedeck(t, append([]string{"redact"}, c.args...)...)

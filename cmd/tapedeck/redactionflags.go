@@ -14,27 +14,22 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/replay/rerun"
-	"github.com/tapedeck/tapedeck/internal/replay/secretenv"
 )
 
 // redactionFlags say how a command redacts what it stores.
 type redactionFlags struct {
-	redact, keyFile, scope string
-	noGate, keyChange      bool
-	concern                concernTeller
+	keyFlags
+	redact            string
+	noGate, keyChange bool
+	concern           concernTeller
 }
-
-// keyVariable holds the key when no file is named, as in the examples of the collector.
-const keyVariable = rerun.RedactionKeyVariable
 
 const redactOff = "off"
 
 func (f *redactionFlags) add(cmd *cobra.Command) {
 	f.concern = tellingConcerns(cmd)
 	cmd.Flags().StringVar(&f.redact, "redact", redact.PolicyDefault, `redact what is stored: "default", "strict", a file with rules, or "off"`)
-	cmd.Flags().StringVar(&f.keyFile, "redact-key-file", "", "key of the tokens; without it $"+keyVariable+", else a key of this user")
-	cmd.Flags().StringVar(&f.scope, "redact-key-scope", "", "scope of the tokens, as the collectors have it")
+	f.keyFlags.add(cmd, "the key of the redaction, which makes the tokens; without it $"+keyVariable+", else a key of this user")
 	cmd.Flags().BoolVar(&f.keyChange, "allow-key-change", false, "store under another key than that of the deck and of the trace")
 	cmd.Flags().BoolVar(&f.noGate, "no-gate", false, "do not search again what is about to be written")
 }
@@ -52,7 +47,7 @@ func (f *redactionFlags) gate() (*derive.Gate, error) {
 func (f *redactionFlags) profile() (p redact.Profile, on bool, err error) {
 	switch f.redact {
 	case redactOff:
-		if f.keyFile != "" || f.scope != "" {
+		if file, scope := f.named(); file+scope != "" && !f.shared() {
 			return p, false, errors.New("--redact off has no use for a key")
 		}
 		return p, false, nil
@@ -83,7 +78,7 @@ func (f *redactionFlags) open(stderr io.Writer) (*redact.Redactor, error) {
 		f.concern.tell(key.Concern())
 	}
 	if key == nil {
-		say(stderr, "no redaction key: values are masked, equal ones are no longer equal, and replays cannot verify them; name one with --redact-key-file")
+		say(stderr, "no redaction key: values are masked, equal ones are no longer equal, and replays cannot verify them; name one with --redaction-key-file")
 		p.Mode = redact.ModeMask
 	}
 	return redact.New(p.WithKey(key))
@@ -91,21 +86,16 @@ func (f *redactionFlags) open(stderr io.Writer) (*redact.Redactor, error) {
 
 // key is that of the file, of the environment, or the generated one of this user; nil where none of them can be.
 func (f *redactionFlags) key() (*redact.Key, error) {
-	if f.keyFile != "" {
-		return redact.KeyFromFile(f.keyFile, f.scope)
-	}
-	if text := secretenv.Get(keyVariable); text != "" {
-		key, err := redact.ParseKey([]byte(text), f.scope)
-		if err != nil {
-			return nil, fmt.Errorf("%w (environment variable %s)", err, keyVariable)
-		}
-		return key, nil
+	key, err := f.load()
+	if key != nil || err != nil {
+		return key, err
 	}
 	dir, err := stateDir()
 	if err != nil {
 		return nil, nil // no home
 	}
-	key, err := redact.GeneratedKey(dir, f.scope)
+	_, scope := f.named()
+	key, err = redact.GeneratedKey(dir, scope)
 	if errors.Is(err, os.ErrPermission) || err != nil && !exists(dir) {
 		return nil, nil // a home that cannot be written
 	}

@@ -51,7 +51,7 @@ var replayFlagModes = map[replayModes][]string{
 	modesRun: {
 		"input", "template", "wait-for", "answer", "turns", "timeout", "grace", "allow-live", "preload", "exact", "freeze", "allow-framework", "to", "sign-key", "lockdown", "require-lockdown", "allow-host",
 		"model-url", "model-key-env", "realtime", "candidate-model", "system-prompt", "override", "fork-at", "env", "env-from", "ignore", "replay-run-id", "rules", "tools", "live", "read-through", "refuse", "redaction-key-file", "redaction-key-scope",
-		"redact", "redact-key-file", "redact-key-scope", "allow-key-change", "no-gate", "replay-source", "replay-tool-oracle", "replay-candidate-model",
+		"redact", "allow-key-change", "no-gate", "replay-source", "replay-tool-oracle", "replay-candidate-model",
 	},
 }
 

@@ -58,7 +58,7 @@ the collectors. --redact off stores it as it is.
 One line of JSON per tape goes to stdout, everything else to stderr. The exit
 code is 0 if everything was resolved, also when there was nothing to resolve, 1
 if some references were not, 2 if the deck cannot be read or written.`,
-		Example: `  tapedeck resolve ./deck --allow s3://prompts/prod --redact-key-file key
+		Example: `  tapedeck resolve ./deck --allow s3://prompts/prod --redaction-key-file key
   tapedeck resolve ./deck 4bf92f35 --allow https://content.example.com/genai --dry-run`,
 		Args: needArgs("a DECK"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -41,8 +41,8 @@ whole, which is searched once more at the end.
 The exit code is 0 if the whole deck could be read and nothing is left in it, 1 if
 something is left or could not be read or rewritten, 2 if the deck cannot be
 opened. With --dry-run nothing is written, and 1 means that something was found.`,
-		Example: `  tapedeck scrub ./deck --redact rules.yaml --redact-key-file key --dry-run
-  tapedeck scrub 's3://tapes/prod?region=eu-central-1' --redact-key-file key`,
+		Example: `  tapedeck scrub ./deck --redact rules.yaml --redaction-key-file key --dry-run
+  tapedeck scrub 's3://tapes/prod?region=eu-central-1' --redaction-key-file key`,
 		Args: exactlyOne("a DECK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runScrub(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())

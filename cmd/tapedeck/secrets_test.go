@@ -108,7 +108,7 @@ func TestDeriveRedactsUnlessItIsTold(t *testing.T) {
 	files, secrets := plantedSecrets(t)
 	key := keyFile(t)
 	dir := t.TempDir()
-	got := tapedeck(t, append([]string{"derive", "--to", dir, "--redact-key-file", key}, files...)...)
+	got := tapedeck(t, append([]string{"derive", "--to", dir, "--redaction-key-file", key}, files...)...)
 	if got.code != exitOK || !strings.Contains(got.stderr, "redacted values: ") {
 		t.Fatalf("%+v", got)
 	}
@@ -147,7 +147,7 @@ func TestDeriveRedactsUnlessItIsTold(t *testing.T) {
 	// The same again from its own key, in any order.
 	again := t.TempDir()
 	slices.Reverse(files)
-	tapedeck(t, append([]string{"derive", "--to", again, "--redact-key-file", key}, files...)...)
+	tapedeck(t, append([]string{"derive", "--to", again, "--redaction-key-file", key}, files...)...)
 	if diff := cmp.Diff(contents(t, dir), contents(t, again)); diff != "" {
 		t.Error("the same files under the same key give other bytes")
 	}
@@ -242,7 +242,7 @@ func TestVerifySecretsSaysWhereAndNeverWhat(t *testing.T) {
 	}
 	// What cannot be read is no all-clear.
 	clean := t.TempDir()
-	tapedeck(t, append([]string{"derive", "--to", clean, "--redact-key-file", keyFile(t)}, files...)...)
+	tapedeck(t, append([]string{"derive", "--to", clean, "--redaction-key-file", keyFile(t)}, files...)...)
 	for path := range contents(t, clean) {
 		if strings.HasSuffix(path, ".zst") {
 			if err := os.WriteFile(filepath.Join(clean, path), []byte("damaged"), 0o600); err != nil {
@@ -254,7 +254,7 @@ func TestVerifySecretsSaysWhereAndNeverWhat(t *testing.T) {
 	if got := tapedeck(t, "verify", "--secrets", clean); got.code != exitFailed {
 		t.Errorf("%+v", got)
 	}
-	if got := tapedeck(t, "scrub", clean, "--redact-key-file", keyFile(t)); got.code != exitPartial || !strings.Contains(got.stdout, `"clear":false`) {
+	if got := tapedeck(t, "scrub", clean, "--redaction-key-file", keyFile(t)); got.code != exitPartial || !strings.Contains(got.stdout, `"clear":false`) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -266,7 +266,7 @@ func TestVerifySecretsAsksAnIndependentScanner(t *testing.T) {
 	}
 	files, _ := plantedSecrets(t)
 	dir := t.TempDir()
-	tapedeck(t, append([]string{"derive", "--to", dir, "--redact-key-file", keyFile(t)}, files...)...)
+	tapedeck(t, append([]string{"derive", "--to", dir, "--redaction-key-file", keyFile(t)}, files...)...)
 	if err := os.WriteFile(filepath.Join(dir, ".tapedeck-tmp-7"), []byte(`{"note":"the z\u0065bra sleeps"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestGitleaksFindsNothingInARedactedDeck(t *testing.T) {
 	program := decktest.Program(t, "TAPEDECK_TEST_GITLEAKS", "gitleaks", "go install github.com/zricethezav/gitleaks/v8@v8.30.1")
 	t.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	files, secrets := plantedSecrets(t)
-	for want, flags := range map[int][]string{exitOK: {"--redact-key-file", keyFile(t)}, exitPartial: {"--redact", "off"}} {
+	for want, flags := range map[int][]string{exitOK: {"--redaction-key-file", keyFile(t)}, exitPartial: {"--redact", "off"}} {
 		dir := t.TempDir()
 		tapedeck(t, append(append([]string{"derive", "--to", dir}, flags...), files...)...)
 		got := tapedeck(t, "verify", "--secrets", dir, "--with", "gitleaks")
@@ -333,14 +333,14 @@ func TestScrubRewritesADeck(t *testing.T) {
 	dir := t.TempDir()
 	tapedeck(t, append([]string{"derive", "--to", dir, "--redact", "off"}, files...)...)
 	before := contents(t, dir)
-	dry := tapedeck(t, "scrub", dir, "--redact-key-file", key, "--dry-run")
+	dry := tapedeck(t, "scrub", dir, "--redaction-key-file", key, "--dry-run")
 	if dry.code != exitPartial || !strings.Contains(dry.stdout, `"parts":1`) {
 		t.Errorf("%+v", dry)
 	}
 	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
 		t.Error("a dry run writes")
 	}
-	got := tapedeck(t, "scrub", dir, "--redact-key-file", key)
+	got := tapedeck(t, "scrub", dir, "--redaction-key-file", key)
 	if got.code != exitOK || got.stderr != "" || !strings.HasSuffix(got.stdout, `"failures":0,"left":0,"clear":true}`+"\n") {
 		t.Fatalf("%+v", got)
 	}
@@ -348,7 +348,7 @@ func TestScrubRewritesADeck(t *testing.T) {
 		t.Errorf("secrets in %v", found)
 	}
 	after := contents(t, dir)
-	again := tapedeck(t, "scrub", dir, "--redact-key-file", key)
+	again := tapedeck(t, "scrub", dir, "--redaction-key-file", key)
 	if again.code != exitOK || strings.Count(again.stdout, "\n") != 1 {
 		t.Errorf("%+v", again)
 	}
@@ -360,7 +360,7 @@ func TestScrubRewritesADeck(t *testing.T) {
 	}
 	// The tapes are those that redaction would have given in the first place.
 	direct := t.TempDir()
-	tapedeck(t, append([]string{"derive", "--to", direct, "--redact-key-file", key}, files...)...)
+	tapedeck(t, append([]string{"derive", "--to", direct, "--redaction-key-file", key}, files...)...)
 	ids := func(dir string) (ids []string) {
 		for _, tp := range tapesIn(t, dir) {
 			ids = append(ids, tp.TapeID)
@@ -384,9 +384,9 @@ func TestScrubTakesNewRules(t *testing.T) {
 	files, _ := plantedSecrets(t)
 	key := keyFile(t)
 	dir := t.TempDir()
-	tapedeck(t, append([]string{"derive", "--to", dir, "--redact-key-file", key}, files...)...)
+	tapedeck(t, append([]string{"derive", "--to", dir, "--redaction-key-file", key}, files...)...)
 	rules := write(t, "rules.yaml", "rules:\n  - name: greeting\n    pattern: 'Keys rotated'\n")
-	got := tapedeck(t, "scrub", dir, "--redact", rules, "--redact-key-file", key)
+	got := tapedeck(t, "scrub", dir, "--redact", rules, "--redaction-key-file", key)
 	if got.code != exitOK || !strings.Contains(got.stdout, `"greeting":`) {
 		t.Fatalf("%+v", got)
 	}
@@ -406,7 +406,7 @@ func TestReplayMatchesTokensAndWhatTheyStandFor(t *testing.T) {
 	plain, redacted := t.TempDir(), t.TempDir()
 	file := plantedRuns + "genkit/secrets.otlp.json"
 	tapedeck(t, "derive", file, "--to", plain, "--redact", "off")
-	made := lines(t, tapedeck(t, "derive", file, "--to", redacted, "--redact-key-file", key).stdout)
+	made := lines(t, tapedeck(t, "derive", file, "--to", redacted, "--redaction-key-file", key).stdout)
 	original, hidden := tapesIn(t, plain)[0], tapesIn(t, redacted)[0]
 	if len(original.Events) != len(hidden.Events) {
 		t.Fatal("redaction changes what the run is")
@@ -437,15 +437,15 @@ func TestAForeignKeyIsRefused(t *testing.T) {
 	secrets := agents + "anthropic-sdk-native/secrets.otlp.json"
 	key, other := keyFile(t), write(t, "other", "another key for tests, fedcba9876543210")
 	dir := t.TempDir()
-	made := tapedeck(t, "derive", secrets, "--to", dir, "--redact-key-file", key)
+	made := tapedeck(t, "derive", secrets, "--to", dir, "--redaction-key-file", key)
 	if made.code != exitOK {
 		t.Fatalf("%+v", made)
 	}
 	before := contents(t, dir)
 	for _, args := range [][]string{
-		{"derive", secrets, "--to", dir, "--redact-key-file", other}, {"derive", secrets, "--to", dir, "--redact", "off"},
-		{"derive", forge, "--to", dir, "--redact-key-file", other}, // another trace of the same deck
-		{"resolve", dir, "--allow", "/x", "--redact-key-file", other}, {"scrub", dir, "--redact-key-file", other},
+		{"derive", secrets, "--to", dir, "--redaction-key-file", other}, {"derive", secrets, "--to", dir, "--redact", "off"},
+		{"derive", forge, "--to", dir, "--redaction-key-file", other}, // another trace of the same deck
+		{"resolve", dir, "--allow", "/x", "--redaction-key-file", other}, {"scrub", dir, "--redaction-key-file", other},
 	} {
 		got := tapedeck(t, args...)
 		if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, "was redacted under key") || !strings.Contains(got.stderr, "--allow-key-change") {
@@ -457,25 +457,25 @@ func TestAForeignKeyIsRefused(t *testing.T) {
 	}
 	t.Setenv(keyVariable, "")
 	for _, args := range [][]string{
-		{"derive", secrets, "--to", dir, "--redact-key-file", key}, {"derive", forge, "--to", dir, "--redact-key-file", key},
-		{"resolve", dir, "--allow", "/x", "--redact-key-file", key}, {"scrub", dir, "--redact-key-file", key}, {"derive", forge, "--to", dir, "--redact-key-file", key, "--tenant", "other"},
+		{"derive", secrets, "--to", dir, "--redaction-key-file", key}, {"derive", forge, "--to", dir, "--redaction-key-file", key},
+		{"resolve", dir, "--allow", "/x", "--redaction-key-file", key}, {"scrub", dir, "--redaction-key-file", key}, {"derive", forge, "--to", dir, "--redaction-key-file", key, "--tenant", "other"},
 	} {
 		if got := tapedeck(t, args...); got.code != exitOK {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
 	// The deck may know the new key already, and the trace not: then the trace alone is refused.
-	if got := tapedeck(t, "derive", agents+"google-adk/secrets.otlp.json", "--to", dir, "--redact-key-file", other, "--allow-key-change"); got.code != exitOK {
+	if got := tapedeck(t, "derive", agents+"google-adk/secrets.otlp.json", "--to", dir, "--redaction-key-file", other, "--allow-key-change"); got.code != exitOK {
 		t.Errorf("%+v", got)
 	}
-	got := tapedeck(t, "derive", secrets, "--to", dir, "--redact-key-file", other)
+	got := tapedeck(t, "derive", secrets, "--to", dir, "--redaction-key-file", other)
 	if got.code != exitFailed || !strings.Contains(got.stderr, "another redaction key: trace ") {
 		t.Errorf("%+v", got)
 	}
-	if got := tapedeck(t, "scrub", dir, "--redact-key-file", key); got.code != exitFailed {
+	if got := tapedeck(t, "scrub", dir, "--redaction-key-file", key); got.code != exitFailed {
 		t.Errorf("scrub of a deck with two keys: %+v", got)
 	}
-	if got := tapedeck(t, "scrub", dir, "--redact-key-file", key, "--allow-key-change"); got.code == exitFailed {
+	if got := tapedeck(t, "scrub", dir, "--redaction-key-file", key, "--allow-key-change"); got.code == exitFailed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -484,7 +484,7 @@ func TestSecretsInFilesOfDeadWritersAreFoundAndTakenAway(t *testing.T) {
 	files, secrets := plantedSecrets(t)
 	key := keyFile(t)
 	clean, plain := t.TempDir(), t.TempDir()
-	for dir, flags := range map[string][]string{clean: {"--redact-key-file", key}, plain: {"--redact", "off"}} {
+	for dir, flags := range map[string][]string{clean: {"--redaction-key-file", key}, plain: {"--redact", "off"}} {
 		if got := tapedeck(t, append(append([]string{"derive", "--to", dir}, flags...), files...)...); got.code != exitOK {
 			t.Fatalf("%+v", got)
 		}
@@ -515,7 +515,7 @@ func TestSecretsInFilesOfDeadWritersAreFoundAndTakenAway(t *testing.T) {
 	left := func(names []string) int {
 		return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !exists(name) }))
 	}
-	for _, command := range [][]string{{"gc", clean, "--yes"}, {"scrub", clean, "--redact-key-file", key}} {
+	for _, command := range [][]string{{"gc", clean, "--yes"}, {"scrub", clean, "--redaction-key-file", key}} {
 		names := leave()
 		got := tapedeck(t, "verify", "--secrets", clean)
 		if got.code == exitOK || strings.Count(got.stdout+got.stderr, ".tapedeck-tmp-") < 3 {

@@ -146,6 +146,7 @@ type suiteRunFlags struct {
 	only            []string
 	repeat          int
 	checkTime       time.Duration
+	check           string
 	asJSON          bool
 	markdown, junit string
 }
@@ -182,7 +183,7 @@ be read or replayed.`,
 	addSuite(cmd, &f.dir)
 	flags.StringArrayVar(&f.only, "only", nil, "only the cases with this name; * stands for anything (repeatable)")
 	flags.IntVar(&f.repeat, "repeat", 1, "replay each case so often")
-	flags.DurationVar(&f.checkTime, "check-timeout", time.Minute, "how long the check of an answer may take")
+	addCheck(flags, &f.check, &f.checkTime)
 	flags.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
 	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
@@ -321,8 +322,15 @@ func (f *suiteRunFlags) one(ctx context.Context, o agentreplay.Options, c *suite
 		return out, f.page(c, of)
 	}
 	out.Reasons = append(out.Reasons, c.Judge(of.Tape, of.Answer())...)
-	if c.Answer != nil && c.Answer.Check != "" {
-		if err := f.judged(ctx, c, of, &out); err != nil {
+	checks := []string{f.check}
+	if c.Answer != nil {
+		checks = append(checks, c.Answer.Check)
+	}
+	for _, check := range checks {
+		if check == "" {
+			continue
+		}
+		if err := f.judged(ctx, check, c, of, &out); err != nil {
 			return out, err
 		}
 	}
@@ -333,9 +341,9 @@ func (f *suiteRunFlags) one(ctx context.Context, o agentreplay.Options, c *suite
 	return out, nil
 }
 
-// judged asks the command of a case what it says of the answer.
-func (f *suiteRunFlags) judged(ctx context.Context, c *suite.Case, of *agentreplay.Outcome, out *suite.Replay) (err error) {
-	judge, err := newJudge(c.Answer.Check, f.checkTime, f.checkEnviron())
+// judged asks a command what it says of the replay of a case.
+func (f *suiteRunFlags) judged(ctx context.Context, check string, c *suite.Case, of *agentreplay.Outcome, out *suite.Replay) (err error) {
+	judge, err := newJudge(check, f.checkTime, f.checkEnviron())
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}

@@ -61,7 +61,7 @@ what becomes visible in it. Without DECK it is the one in ` + deckVariable + `.
 With --listen, agents send to this program: OTLP over gRPC and HTTP on loopback, on
 ` + strings.Join(otlpAddresses, " and ") + ` if no ADDR is given. That is where most exporters
 send by themselves; set OTEL_EXPORTER_OTLP_ENDPOINT of the others. What comes is
-redacted as record does it. Nothing is kept, unless --deck names a deck; --tenant is
+redacted as record does it. Nothing is kept, unless --to names a deck; --tenant is
 the tenant of the runs then. The filters choose what is shown.
 
 Each look at a deck costs what ls costs; --every says how often.
@@ -70,7 +70,7 @@ The command ends when it is interrupted, and says what was still open.`,
 		Example: `  tapedeck tail ./deck
   tapedeck tail s3://tapes/prod --agent clerk --status error --json
   tapedeck tail --listen
-  tapedeck tail --listen 127.0.0.1:4319 --deck ./deck`,
+  tapedeck tail --listen 127.0.0.1:4319 --to ./deck`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.color.terminal(cmd.OutOrStdout())
 			if err != nil {
@@ -99,8 +99,8 @@ The command ends when it is interrupted, and says what was still open.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.listening, "listen", false, "take OTLP in from agents")
 	flags.BoolVar(&f.remote, "allow-remote", false, "let --listen take addresses that other machines can reach")
-	flags.StringVar(&f.keep, "deck", "", "with --listen, a deck that keeps the tapes")
-	flags.DurationVar(&f.quiet, "quiet", 2*time.Second, "with --listen, a run whose root has ended is complete when nothing came for so long")
+	flags.StringVar(&f.keep, "to", "", "with --listen, a deck that keeps the tapes")
+	flags.DurationVar(&f.quiet, "settle", 2*time.Second, "with --listen, a run whose root has ended is complete when nothing came for so long")
 	flags.DurationVar(&f.idle, "idle", time.Minute, "with --listen, a run whose root has not come is shown as it is when nothing came for so long")
 	flags.DurationVar(&f.every, "every", 2*time.Second, "look at the deck again after this long")
 	flags.IntVarP(&f.lines, "lines", "n", 10, "of a deck, show so many of the runs that are there")
@@ -114,7 +114,7 @@ The command ends when it is interrupted, and says what was still open.`,
 
 func (f *tailFlags) check() error {
 	if f.every <= 0 || f.quiet <= 0 || f.idle < f.quiet {
-		return errors.New("--every and --quiet must be positive, and --idle not less than --quiet")
+		return errors.New("--every and --settle must be positive, and --idle not less than --settle")
 	}
 	if f.lines < 0 {
 		return errors.New("--lines must not be negative")

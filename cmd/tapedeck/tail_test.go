@@ -258,10 +258,11 @@ func TestTailRedactsAndKeepsWhatRecordKeeps(t *testing.T) {
 	file := write(t, "run.json", string(body))
 	key := keyFile(t)
 	kept, derived := t.TempDir(), t.TempDir()
-	if got := tapedeck(t, "derive", file, "--to", derived, "--redact-key-file", key, "--no-join"); got.code != exitOK {
+	if got := tapedeck(t, "derive", file, "--to", derived, "--redaction-key-file", key, "--no-join"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
-	f := tailFlags{redactionFlags: redactionFlags{redact: "default", keyFile: key}, filter: runFilter{now: tailClock}, keep: kept, quiet: 20 * time.Millisecond, idle: time.Hour, every: time.Second}
+	f := tailFlags{redactionFlags: redactionFlags{redact: "default"}, filter: runFilter{now: tailClock}, keep: kept, quiet: 20 * time.Millisecond, idle: time.Hour, every: time.Second}
+	t.Setenv(keyVariable, readAll(t, key))
 	out, stderr := newLines(), newLines()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -319,10 +320,10 @@ func TestTailRefuses(t *testing.T) {
 		{[]string{"tail"}, "tail needs one DECK, its address in TAPEDECK_DECK, or --listen; see tapedeck tail --help"},
 		{[]string{"tail", "a", "b"}, "tail needs one DECK, its address in TAPEDECK_DECK, or --listen; see tapedeck tail --help"},
 		{[]string{"tail", "--listen", "0.0.0.0:4317"}, "--listen 0.0.0.0:4317 is not a loopback address; --allow-remote lets other machines send"},
-		{[]string{"tail", "--listen", "127.0.0.1:0", "--deck", "mem://x"}, replay.ErrMem.Error()},
+		{[]string{"tail", "--listen", "127.0.0.1:0", "--to", "mem://x"}, replay.ErrMem.Error()},
 		{[]string{"tail", "nodeck"}, "there is no deck at nodeck: no such folder"},
-		{[]string{"tail", "x", "--deck", "y"}, "--deck keeps what --listen receives; to watch a deck: tapedeck tail y"},
-		{[]string{"tail", "x", "--every", "0s"}, "--every and --quiet must be positive, and --idle not less than --quiet"},
+		{[]string{"tail", "x", "--to", "y"}, "--to keeps what --listen receives; to watch a deck: tapedeck tail y"},
+		{[]string{"tail", "x", "--every", "0s"}, "--every and --settle must be positive, and --idle not less than --settle"},
 		{[]string{"tail", "x", "--lines", "-1"}, "--lines must not be negative"},
 	} {
 		t.Setenv(deckVariable, "")

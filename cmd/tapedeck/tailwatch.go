@@ -48,7 +48,7 @@ func (f *tailFlags) watch(ctx context.Context, address string, p *runPrinter, st
 		return err
 	}
 	if f.keep != "" {
-		return errors.New("--deck keeps what --listen receives; to watch a deck: tapedeck tail " + f.keep)
+		return errors.New("--to keeps what --listen receives; to watch a deck: tapedeck tail " + f.keep)
 	}
 	d, err := replay.OpenDeck(ctx, address)
 	if err != nil {

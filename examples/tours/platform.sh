@@ -68,7 +68,7 @@ ends 0 tapedeck verify --secrets "$TAPEDECK_DECK"
 
 step 'A person under another key cannot damage it.'
 ends 2 env TAPEDECK_REDACTION_KEY=other-2b7d94c6f10e8a35d2769bc4e81f0537 tapedeck derive good.jsonl --to "$TAPEDECK_DECK"
-says err 'name the key of the deck with --redact-key-file'
+says err 'name the key of the deck with --redaction-key-file'
 
 step 'Stop.'
 kill -INT "$server"

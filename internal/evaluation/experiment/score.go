@@ -53,7 +53,8 @@ func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err
 // maxScore bounds what a command says, in bytes.
 const maxScore = 1 << 20
 
-// ParseScorer reads the name of a scorer: exact, structural, semantic, tools, or exec:COMMAND, which gets the environment env; nil is that of this program.
+// ParseScorer reads the name of a scorer: exact, structural, semantic, tools, or check:COMMAND and exec:COMMAND, which get the environment env; nil is
+// that of this program.
 func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, error) {
 	like := func(of func(c *contract.ScoreCase) float64) Scorer {
 		return Scorer{Name: name, Compares: true, score: func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}
@@ -79,14 +80,20 @@ func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, erro
 		return like(func(c *contract.ScoreCase) float64 {
 			return alike(names(c.Original.ToolSpans), names(c.Replayed.ToolSpans))
 		}), nil
-	case strings.HasPrefix(name, "exec:"):
-		argv, err := words(strings.TrimPrefix(name, "exec:"))
+	}
+	kind, text, _ := strings.Cut(name, ":")
+	if kind == "exec" || kind == "check" {
+		argv, err := words(text)
 		if err != nil {
 			return Scorer{}, fmt.Errorf("scorer %q: %w", name, err)
 		}
-		return Scorer{Name: name, score: command{argv: argv, timeout: timeout, env: env}.score}, nil
+		c := command{argv: argv, timeout: timeout, env: env}
+		if kind == "check" {
+			return Scorer{Name: name, score: c.passesBoth}, nil
+		}
+		return Scorer{Name: name, score: c.score}, nil
 	}
-	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, structural, semantic, tools, judge or exec:COMMAND", name)
+	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, structural, semantic, tools, judge, check:COMMAND or exec:COMMAND", name)
 }
 
 func names(spans []contract.ToolSpan) (list []string) {
@@ -137,8 +144,7 @@ func (s command) score(ctx context.Context, c contract.ScoreCase) (original, rep
 	if first.Score == nil {
 		return 0, 0, errors.New("the scorer says neither score, nor original and replayed")
 	}
-	c.Replayed = contract.ReplayOutput{Text: c.Original.Text, ToolSpans: c.Original.ToolSpans, Metadata: map[string]json.RawMessage{}}
-	second, err := s.ask(ctx, c)
+	second, err := s.ask(ctx, recordedInPlace(c))
 	if err != nil {
 		return 0, 0, fmt.Errorf("of the recorded answer: %w", err)
 	}
@@ -202,21 +208,37 @@ func Check(text string, timeout time.Duration, env []string, dir string) (Scorer
 	if err != nil {
 		return Scorer{}, err
 	}
-	s := command{argv: argv, timeout: timeout, env: env, dir: dir}
-	return Scorer{Name: CheckName, check: func(ctx context.Context, c contract.ScoreCase) (float64, string, error) {
-		log := &procgroup.Output{Most: maxScore}
-		err := s.run(ctx, c, log, log)
-		text := log.String()
-		text = text[max(0, len(text)-maxSaid):]
-		var failed *exec.ExitError
-		switch {
-		case err == nil:
-			return 1, text, nil
-		case errors.As(err, &failed):
-			return 0, strings.TrimSpace(text + "\n" + failed.Error()), nil
-		}
-		return 0, "", err
-	}}, nil
+	return Scorer{Name: CheckName, check: command{argv: argv, timeout: timeout, env: env, dir: dir}.passes}, nil
+}
+
+// passes asks for the exit code: 0 is a score of 1, any other one of 0.
+func (s command) passes(ctx context.Context, c contract.ScoreCase) (float64, string, error) {
+	log := &procgroup.Output{Most: maxScore}
+	err := s.run(ctx, c, log, log)
+	text := log.String()
+	text = text[max(0, len(text)-maxSaid):]
+	var failed *exec.ExitError
+	switch {
+	case err == nil:
+		return 1, text, nil
+	case errors.As(err, &failed):
+		return 0, strings.TrimSpace(text + "\n" + failed.Error()), nil
+	}
+	return 0, "", err
+}
+
+// passesBoth asks for the exit code of the replayed answer, and with the recorded answer in its place.
+func (s command) passesBoth(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error) {
+	if replayed, _, err = s.passes(ctx, c); err == nil {
+		original, _, err = s.passes(ctx, recordedInPlace(c))
+	}
+	return original, replayed, err
+}
+
+// recordedInPlace is the case with the recorded answer as the replayed one.
+func recordedInPlace(c contract.ScoreCase) contract.ScoreCase {
+	c.Replayed = contract.ReplayOutput{Text: c.Original.Text, ToolSpans: c.Original.ToolSpans, Metadata: map[string]json.RawMessage{}}
+	return c
 }
 
 // CheckName is the name of a Check in reports.
