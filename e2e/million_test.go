@@ -142,7 +142,7 @@ func TestAMillionRuns(t *testing.T) {
 		Runs        int   `json:"runs"`
 		InputTokens int64 `json:"input_tokens"`
 	}
-	out, _, _ = command("stats", dir)
+	out, _, _ = command("stats", dir, "--json")
 	if err := json.Unmarshal([]byte(out), &stats); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (c *comparing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.level, "compare", string(compare.Results), "what counts: actions, results or all")
 	f.StringSliceVar(&c.ignore, "ignore", nil, "fields that do not count, such as model,server")
-	f.StringVar(&c.rules, "rules", "", "a YAML file that says which values to ignore or normalise")
+	f.StringVar(&c.rules, "rules", "", "a rules file: which values do not count, and which count in a normal form")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	f.BoolVar(&c.full, "full", false, "shorten nothing")
 	f.BoolVar(&c.strict, "strict-types", false, "JSON and the same JSON as text differ")

@@ -50,7 +50,7 @@ func (f *harnessFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.instructions, "instructions", nil, "keep the digest of this file, which the agent is given (repeatable)")
 	flags.StringVar(&f.workspace, "workspace", "", "keep what this folder holds before the run, for a replay in a copy of it, and which files the run made, changed and deleted")
 	flags.BoolVar(&f.ignored, "workspace-ignored", false, "keep what git ignores in the folder of --workspace too")
-	flags.StringArrayVar(&f.checks, "check", nil, "run this command of the shell when the agent has ended: whether it ends with 0 is kept (repeatable)")
+	flags.StringArrayVar(&f.checks, "check", nil, "the command that judges the run, of the shell, when the agent has ended: whether it ends with 0 is kept (repeatable)")
 }
 
 func (f *harnessFlags) check() error {

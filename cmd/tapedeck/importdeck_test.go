@@ -79,7 +79,7 @@ func TestAReplayIsFoundByWhatItReplaysInBothLayouts(t *testing.T) {
 		if got := tapedeck(t, "derive", "--redact", "off", "--no-join", "--to", deck, "--layout", layout, tagged); got.code != exitOK {
 			t.Fatal(got)
 		}
-		if got := tapedeck(t, "ls", deck, "--replay-of", "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"); got.code != exitOK || got.stdout == "" {
+		if got := tapedeck(t, "ls", deck, "--format", "refs", "--replay-of", "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"); got.code != exitOK || got.stdout == "" {
 			t.Error(layout, got)
 		}
 	}

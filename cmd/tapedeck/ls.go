@@ -100,9 +100,13 @@ type lsFlags struct {
 	columns, format string
 	sort            string
 	limit           int
+	asJSON          bool
 }
 
 const lsColumns = "started_at,id,agent,status,grade,model_calls,tool_calls,input_tokens,output_tokens,findings"
+
+// widestCell is how many characters of a value the table shows, unless --columns asks for the column.
+const widestCell = 32
 
 // shortColumn is the run id as people type it, as short as it can be among the runs that are listed.
 const shortColumn = "id"
@@ -110,7 +114,7 @@ const shortColumn = "id"
 func newLs() *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
-		Use:   "ls DECK",
+		Use:   "ls [DECK]",
 		Short: "List the runs of a deck",
 		Long: `List the runs of a deck that all filters take, the newest first. They are those of
 production, of one trace (area runs) or of several (area joined); --area replays lists
@@ -122,47 +126,41 @@ from the reels alone; in a deck of files the tapes that are new since the last l
 
 --format table is for people, json is one object per line with the columns that
 are known (all without --columns) and the url, refs is the address of each tape,
-for other commands: what a pipe gets if nothing is said. --where is a condition
+for other commands. --where is a condition
 as in SQL over the same columns: =, <>, <, <=, >, >=, IN, LIKE, BETWEEN, IS NULL,
 AND, OR, NOT. Texts and times stand in single quotes, and a list is equal to each
 of its values. The exit code is 0 if the whole deck was looked at, 1 if a
 part of it could not be read, 2 if the deck cannot be read.`,
 		Example: `  tapedeck ls ./deck --status error --since 7d
-  tapedeck ls s3://tapes/prod --tool http_request --finding result_missing | xargs -n1 tapedeck show
+  tapedeck ls s3://tapes/prod --tool http_request --finding result_missing --format refs | xargs -n1 tapedeck show
   tapedeck ls ./deck --where "output_tokens > 5000 AND (agent LIKE 'clerk%' OR tools = 'search')"
   tapedeck ls ./deck --is conversation_id=c-17 --columns run_id,user_message`,
 		Args: needOneDeck,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.format == "" {
-				f.format = "refs"
-				if isTerminal(cmd.OutOrStdout()) {
-					f.format = "table"
+			if f.asJSON {
+				if f.format != "" && f.format != "json" {
+					return fmt.Errorf("--json and --format %s exclude each other", f.format)
 				}
+				f.format = "json"
 			}
-			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), deckFrom(args), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.filter.Listed = true
 	f.filter.add(cmd)
 	cmd.Flags().StringVar(&f.columns, "columns", "", "columns to show, in this order (table: "+lsColumns+")")
-	cmd.Flags().StringVar(&f.format, "format", "", "table, json or refs (default: table to a terminal, else refs)")
+	cmd.Flags().StringVar(&f.format, "format", "", "table, json or refs (default: table)")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per line, as --format json")
 	cmd.Flags().StringVar(&f.sort, "sort", "-started_at", "column to sort by; with - the greatest first")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "show so many runs at most; 0 is all")
 	return cmd
-}
-
-func needOneDeck(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s needs one DECK; see %s --help", cmd.Name(), cmd.CommandPath())
-	}
-	return nil
 }
 
 func (f *lsFlags) check() (columns []string, err error) {
 	if err := f.filter.check(); err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]string{"table", "json", "refs"}, f.format) {
+	if f.format = cmp.Or(f.format, "table"); !slices.Contains([]string{"table", "json", "refs"}, f.format) {
 		return nil, fmt.Errorf("--format must be table, json or refs, not %q", f.format)
 	}
 	if f.limit < 0 {
@@ -310,6 +308,9 @@ func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) erro
 				v = at.Truncate(time.Second)
 			}
 			cells[i] = cmp.Or(printable(filter.Text(v)), "-")
+			if text := []rune(cells[i]); f.columns == "" && len(text) > widestCell {
+				cells[i] = string(text[:widestCell-1]) + "…"
+			}
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -360,104 +361,4 @@ func (l listedRun) MarshalJSON() ([]byte, error) {
 		out = append(out, text...)
 	}
 	return append(out, '}'), nil
-}
-
-func newStats() *cobra.Command {
-	var f runFilter
-	cmd := &cobra.Command{
-		Use:   "stats DECK",
-		Short: "Sum up the runs of a deck",
-		Long: `Sum up the runs of a deck that all filters take, those of production if
---area does not say otherwise, as one object of JSON: how many, by area, day, status,
-grade, finding and agent, their calls, tokens and cost, and the objects and bytes of
-the whole deck as they are stored.`,
-		Example: `  tapedeck stats ./deck
-  tapedeck stats s3://tapes/prod --agent clerk --since 30d | jq .days`,
-		Args: needOneDeck,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runStats(cmd.Context(), &f, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	f.Listed = true
-	f.add(cmd)
-	return cmd
-}
-
-// deckStats is what stats prints. The order of its fields is part of the contract.
-type deckStats struct {
-	Layout       string         `json:"layout"`
-	Runs         int            `json:"runs"`
-	Areas        map[string]int `json:"areas"`
-	Days         map[string]int `json:"days"` // by start, UTC
-	Status       map[string]int `json:"status"`
-	Grades       map[string]int `json:"grades"`
-	Findings     map[string]int `json:"findings"` // runs that have it
-	Agents       map[string]int `json:"agents"`
-	ModelCalls   int64          `json:"model_calls"`
-	ToolCalls    int64          `json:"tool_calls"`
-	InputTokens  int64          `json:"input_tokens"`
-	OutputTokens int64          `json:"output_tokens"`
-	CostUSD      float64        `json:"cost_usd"`
-	TapeBytes    int64          `json:"tape_bytes"` // of the runs, as they are read
-	Objects      int            `json:"objects"`    // of the deck
-	StoredBytes  int64          `json:"stored_bytes"`
-}
-
-// statsColumns are what deckStats.add looks at.
-var statsColumns = []string{"started_at", "status", "grade", "findings", "agent", "model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "tape_bytes"}
-
-func runStats(ctx context.Context, f *runFilter, address string, stdout, stderr io.Writer) (err error) {
-	if err := f.check(); err != nil {
-		return err
-	}
-	d, err := replay.OpenDeck(ctx, address)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	s := deckStats{Layout: layoutName(d), Areas: map[string]int{}, Days: map[string]int{}, Status: map[string]int{}, Grades: map[string]int{}, Findings: map[string]int{}, Agents: map[string]int{}}
-	failed := 0
-	for r, err := range f.runs(ctx, d, view.Query{Columns: statsColumns}, stderr, &failed) {
-		if err != nil {
-			return err
-		}
-		s.add(&r.Meta)
-	}
-	for o, err := range view.Raw(d).List(ctx, "") {
-		if err != nil {
-			return err
-		}
-		s.Objects++
-		s.StoredBytes += o.Size
-	}
-	if err := writeJSON(stdout, s); err != nil {
-		return err
-	}
-	if failed > 0 {
-		return &exitError{code: exitPartial}
-	}
-	return nil
-}
-
-func (s *deckStats) add(m *reel.Meta) {
-	s.Runs++
-	s.Areas[m.Area]++
-	if m.StartedAt != 0 {
-		s.Days[time.UnixMicro(m.StartedAt).UTC().Format(time.DateOnly)]++
-	}
-	s.Status[m.Status]++
-	s.Grades[m.Grade]++
-	for _, code := range m.Findings {
-		s.Findings[code]++
-	}
-	s.Agents[m.Agent]++
-	for to, from := range map[*int64]*int64{&s.ModelCalls: m.ModelCalls, &s.ToolCalls: m.ToolCalls, &s.InputTokens: m.InputTokens, &s.OutputTokens: m.OutputTokens} {
-		if from != nil {
-			*to += *from
-		}
-	}
-	if m.CostUSD != nil {
-		s.CostUSD += *m.CostUSD
-	}
-	s.TapeBytes += m.TapeBytes
 }

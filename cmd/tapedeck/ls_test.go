@@ -43,7 +43,7 @@ func TestLsAndStatsAnswerTheSameInBothLayouts(t *testing.T) {
 		{"ls", "--where", "agent IS NULL"}, {"ls", "--where", "area <> 'runs'"}, {"ls", "--where", "user_message LIKE '%the%' AND started_at >= '2025-01-01'", "--format", "json"},
 		{"ls", "--status", "error"}, {"ls", "--tool", "http_request"}, {"ls", "--grade", "offline", "--model", "gpt-4o"}, {"ls", "--is", "models=gpt-4o", "--is", "status=ok"},
 		{"ls", "--since", "2026-01-01", "--until", "2027-01-01", "--area", "runs"}, {"ls", "--since", "2030-01-01"}, {"ls", "--tenant", "default"}, {"ls", "--tenant", "nobody"},
-		{"ls", "--finding", "masked"}, {"stats"}, {"stats", "--status", "error"},
+		{"ls", "--finding", "masked"}, {"stats", "--json"}, {"stats", "--status", "error", "--json"},
 	} {
 		var got [2]result
 		for i, address := range []string{files, reels} {
@@ -109,16 +109,29 @@ func TestLsFiltersAndOrders(t *testing.T) {
 		t.Error("a ref of ls is none:", got)
 	}
 	var stats deckStats
-	if err := json.Unmarshal([]byte(tapedeck(t, "stats", reels).stdout), &stats); err != nil || stats.Runs != len(all) || stats.Layout != "reels" || stats.Objects != 2 {
+	if err := json.Unmarshal([]byte(tapedeck(t, "stats", reels, "--json").stdout), &stats); err != nil || stats.Runs != len(all) || stats.Layout != "reels" || stats.Objects != 2 {
 		t.Error(stats, err)
 	}
 }
 
-// A pipe gets what other commands take.
-func TestLsIntoAPipeIsRefs(t *testing.T) {
+// A pipe gets the table too, whose lines a person can read, and addresses only where it asks for them.
+func TestLsIntoAPipeIsTheTable(t *testing.T) {
 	files, _ := bothLayouts(t)
-	if a, b := tapedeck(t, "ls", files), tapedeck(t, "ls", files, "--format", "refs"); a.stdout != b.stdout || !strings.HasSuffix(strings.TrimSpace(a.stdout), "tape.json") {
-		t.Errorf("%q is not %q", a.stdout, b.stdout)
+	refs := tapedeck(t, "ls", files, "--format", "refs")
+	table := tapedeck(t, "ls", files)
+	if !strings.HasSuffix(strings.TrimSpace(refs.stdout), "tape.json") || table.stdout != tapedeck(t, "ls", files, "--format", "table").stdout {
+		t.Errorf("%q, refs %q", table.stdout, refs.stdout)
+	}
+	for line := range strings.Lines(table.stdout) {
+		if len([]rune(line)) > 180 || strings.Contains(line, "tape.json") {
+			t.Errorf("%d characters: %s", len(line), line)
+		}
+	}
+	if got := tapedeck(t, "ls", files, "--json", "--format", "refs"); got.code != exitFailed || !strings.Contains(got.stderr, "--json and --format refs exclude each other") {
+		t.Errorf("%+v", got)
+	}
+	if a, b := tapedeck(t, "ls", files, "--json"), tapedeck(t, "ls", files, "--format", "json"); a != b {
+		t.Errorf("%+v, %+v", a, b)
 	}
 }
 
@@ -176,7 +189,7 @@ func TestReplaysAreNoRunsOfProduction(t *testing.T) {
 				t.Errorf("%s, ls %v: %+v", layout, c.args, table)
 			}
 			var stats deckStats
-			if err := json.Unmarshal([]byte(tapedeck(t, append([]string{"stats", dir}, c.args...)...).stdout), &stats); err != nil || stats.Runs != c.runs || len(stats.Areas) != c.runs {
+			if err := json.Unmarshal([]byte(tapedeck(t, append([]string{"stats", dir, "--json"}, c.args...)...).stdout), &stats); err != nil || stats.Runs != c.runs || len(stats.Areas) != c.runs {
 				t.Errorf("%s, stats %v: %+v, %v", layout, c.args, stats, err)
 			}
 		}
@@ -195,10 +208,10 @@ func TestJoinedRunsAreRunsOfProduction(t *testing.T) {
 			t.Errorf("%s: %+v", layout, listed)
 		}
 		var stats deckStats
-		if err := json.Unmarshal([]byte(tapedeck(t, "stats", dir).stdout), &stats); err != nil || stats.Runs != 1+fragments || stats.Areas["joined"] != 1 {
+		if err := json.Unmarshal([]byte(tapedeck(t, "stats", dir, "--json").stdout), &stats); err != nil || stats.Runs != 1+fragments || stats.Areas["joined"] != 1 {
 			t.Errorf("%s: %+v, %v", layout, stats, err)
 		}
-		if got := tapedeck(t, "ls", dir, "--area", "runs"); strings.Count(got.stdout, "\n") != fragments {
+		if got := tapedeck(t, "ls", dir, "--area", "runs", "--format", "refs"); strings.Count(got.stdout, "\n") != fragments {
 			t.Errorf("%s: %+v", layout, got)
 		}
 	}

@@ -61,10 +61,7 @@ is data.`,
 			if len(args) > 1 {
 				return fmt.Errorf("mcp takes one DECK, not %d; a command stands behind --", len(args))
 			}
-			address := os.Getenv(deckVariable)
-			if len(args) == 1 {
-				address = args[0]
-			}
+			address := deckFrom(args)
 			if address == "" {
 				return errors.New("mcp needs a DECK, or its address in " + deckVariable)
 			}

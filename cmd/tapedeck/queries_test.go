@@ -68,7 +68,7 @@ func queriedDeck(t *testing.T, address string) {
 
 func statsOf(t *testing.T, address string) (stats deckStats) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(tapedeck(t, "stats", address).stdout), &stats); err != nil {
+	if err := json.Unmarshal([]byte(tapedeck(t, "stats", address, "--json").stdout), &stats); err != nil {
 		t.Fatal(err)
 	}
 	return stats

@@ -38,7 +38,7 @@ func (r *refs) add(cmd *cobra.Command, ids string) {
 	r.Warn = r.say
 	r.Usage = func() string { return cmd.CommandPath() + " " + ids }
 	flags := cmd.Flags()
-	flags.StringVar(&r.Deck, "deck", "", "the deck in which a REF is an id")
+	flags.StringVar(&r.Deck, "deck", "", "the deck in which a REF is an id; without it $"+deckVariable)
 	flags.StringVar(&r.Tenant, "tenant", "", "only the runs of this tenant")
 	flags.IntVar(&r.Limit, "search-limit", runs.DefaultLimit, "look at so many traces of the deck at most for an id that is no trace id")
 }

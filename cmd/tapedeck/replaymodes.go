@@ -37,7 +37,7 @@ var replayModeNames = []struct {
 // replayFlagModes says which modes take which flag of replay. A flag that a mode does not take is refused
 // there: it would do nothing, and nobody would say so.
 var replayFlagModes = map[replayModes][]string{
-	modesAll:                           {"deck", "tenant", "search-limit", "help"},
+	modesAll:                           {"deck", "tenant", "search-limit", "help", "config"},
 	modesOpen:                          {"allow-unverified"},
 	modeCheck:                          {"strict", "fail-on-status"},
 	modeCheck | modeBisect | modesRun:  {"mode"},

@@ -29,7 +29,7 @@ func TestEveryFlagOfReplayIsTakenOrRefused(t *testing.T) {
 	}
 	// chooses are the modes that a flag leads out of.
 	chooses := map[string]replayModes{"bisect": modeCheck, "print-env": modeCheck | modeBisect | modeCommand, "model-only": modesAll}
-	known := map[string]bool{"help": true}
+	known := map[string]bool{"help": true, "config": true} // those of all commands
 	newReplay().Flags().VisitAll(func(f *pflag.Flag) {
 		known[f.Name] = true
 		if flagModes(f.Name) == 0 {

@@ -89,6 +89,8 @@ func newRoot() *cobra.Command {
 		newView(),
 		newVersion(),
 	)
+	addCommonFlags(root)
+	root.PersistentPreRunE = deckFromEnvironment
 	root.SetHelpCommand(newHelp())
 	root.SetUsageFunc(func(c *cobra.Command) error {
 		_, err := fmt.Fprint(c.OutOrStderr(), usage(c))

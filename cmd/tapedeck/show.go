@@ -98,7 +98,7 @@ TAPEDECK_PAGER or PAGER, or less where it is installed.`,
 	r.addUnverified()
 	r.takeTelemetry()
 	color.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print tape.json as it is stored")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: tape.json as it is stored")
 	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
 	cmd.Flags().BoolVar(&noPager, "no-pager", false, "in a terminal, do not hand what is longer than the screen to a pager")
 	cmd.Flags().StringVar(&html, "html", "", "write a page of the run to this file")

@@ -46,7 +46,7 @@ type staleRun struct {
 func newStale() *cobra.Command {
 	var f staleFlags
 	cmd := &cobra.Command{
-		Use:   "stale DECK",
+		Use:   "stale [DECK]",
 		Short: "Find the runs whose tool calls do not fit today's tools",
 		Long: `Compare the recorded tool calls of a deck with the tools as they are defined today:
 which tapes mean nothing any more, and why, before a nightly replay finds out.
@@ -67,14 +67,14 @@ stale, 1 if one is or a part of the deck could not be read, 2 if nothing was com
   tapedeck stale s3://tapes/prod --schema tools.json --since 7d --json`,
 		Args: needOneDeck,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), deckFrom(args), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.schemas, "schema", nil, "a file with definitions (repeatable)")
 	cmd.Flags().StringArrayVar(&f.servers, "mcp", nil, "an MCP server, over streamable HTTP (repeatable)")
 	cmd.Flags().StringArrayVar(&f.tools, "called", nil, "only this tool counts (repeatable)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a server may take")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one object per line")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per line")
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all runs")
 	f.filter.Listed = true
 	f.filter.add(cmd)

@@ -136,7 +136,7 @@ func newSuiteList() *cobra.Command {
 		},
 	}
 	addSuite(cmd, &dir)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object per line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 

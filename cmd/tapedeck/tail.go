@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,10 +85,7 @@ The command ends when it is interrupted, and says what was still open.`,
 				}
 				return f.listen(cmd.Context(), args, p, cmd.ErrOrStderr())
 			}
-			address := os.Getenv(deckVariable)
-			if len(args) == 1 {
-				address = args[0]
-			}
+			address := deckFrom(args)
 			if len(args) > 1 || address == "" {
 				return errors.New("tail needs one DECK, its address in " + deckVariable + ", or --listen; see tapedeck tail --help")
 			}

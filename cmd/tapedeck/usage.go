@@ -40,7 +40,7 @@ func usage(c *cobra.Command) string {
 		}
 	}
 	if c.HasParent() && c.HasAvailableLocalFlags() {
-		fmt.Fprintf(&b, "\nFlags:\n%s", c.LocalFlags().FlagUsages())
+		writeFlags(&b, c)
 	}
 	return b.String() + exitHelp
 }

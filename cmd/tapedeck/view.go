@@ -22,7 +22,6 @@ import (
 )
 
 // deckVariable names the deck where no argument does.
-const deckVariable = "TAPEDECK_DECK"
 
 type viewFlags struct {
 	listen            oraclehttp.Listen
@@ -51,10 +50,7 @@ The address goes to stdout. The server runs until it is interrupted.`,
   tapedeck view ./deck --listen 0.0.0.0:8322 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			address := os.Getenv(deckVariable)
-			if len(args) == 1 {
-				address = args[0]
-			}
+			address := deckFrom(args)
 			if address == "" {
 				return errors.New("view needs a DECK, or its address in " + deckVariable)
 			}

@@ -39,7 +39,7 @@ func TestRunsAreFoundByTheRulesThatTouchedThem(t *testing.T) {
 			t.Fatal(made.stderr)
 		}
 		for where, want := range map[string]int{"rules = 'recover/transcripts'": 1, "rules = 'value/output-from-run-span'": 0, "rules = 'pair/by-name'": 0, "rules IS NULL": 0} {
-			if got := strings.Count(tapedeck(t, "ls", deck, "--where", where).stdout, "\n"); got != want {
+			if got := strings.Count(tapedeck(t, "ls", deck, "--format", "refs", "--where", where).stdout, "\n"); got != want {
 				t.Errorf("%s: %d runs where %s, want %d", layout, got, where, want)
 			}
 		}
