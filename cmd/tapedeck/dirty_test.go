@@ -67,7 +67,7 @@ func TestATapeWithSecretsIsSaidToHoldThem(t *testing.T) {
 				t.Fatal(got)
 			}
 		}
-		if got := tapedeck(t, "export", both, "--format", "waza", "-o", t.TempDir()); got.code != exitPartial || strings.Count(got.stdout, "\n") != 1 || !strings.Contains(got.stdout, forgeRun) {
+		if got := tapedeck(t, "export", both, "--format", "waza", "--json", "-o", t.TempDir()); got.code != exitPartial || strings.Count(got.stdout, "\n") != 1 || !strings.Contains(got.stdout, forgeRun) {
 			t.Errorf("%s: %+v", layout, got)
 		}
 		// The redacted tape.

@@ -34,6 +34,7 @@ type exportFlags struct {
 	refs
 	format, out  string
 	flat, losses bool
+	asJSON       bool
 	options      interop.Options
 
 	snapshots, results string // of waza
@@ -55,7 +56,7 @@ docs/formats.md says what each format keeps of a tape.
 ` + refHelp + `A deck stands for all its current tapes.
 
 With -o DIR each tape becomes DIR/<run id>/<name>, under the name that the format
-demands, and a line of JSON on stdout says what was lost. DIR may be a URL like
+demands, and a line on stdout counts what was lost; with --json it names each. DIR may be a URL like
 those of decks. With --flat the files lie in DIR itself: the snapshots of waza are
 numbered per test id, and a run keeps its number; other names begin with the run
 id. A file that is there already stays; if its content differs, that is an error.
@@ -72,7 +73,7 @@ writes it all the same.
 The exit code is 0 if every tape was written, 1 if the format could not hold some
 of them or they hold secrets, 2 if a tape could not be loaded or nothing was written.`,
 		Example: `  tapedeck export ./tape.json --format waza > snapshot.json
-  tapedeck export s3://tapes/prod --format waza -o ./snapshots | jq .losses
+  tapedeck export s3://tapes/prod --format waza -o ./snapshots --json | jq .losses
   tapedeck export 4bf92f35 --deck ./deck --format waza
   tapedeck export ./deck --format waza --flat -o ./snapshots && tapedeck replay ./snapshots/*.json`,
 		Args: needArgs("a REF"),
@@ -88,6 +89,7 @@ of them or they hold secrets, 2 if a tape could not be loaded or nothing was wri
 	cmd.Flags().StringVar(&f.snapshots, "snapshot", "", "as waza run --snapshot: --format waza --flat -o DIR")
 	cmd.Flags().StringVar(&f.into, "into", "", "the folder of a project: write where the other tool looks (--format aiwg)")
 	cmd.Flags().StringVar(&f.results, "results", "", "with --format waza and -o DIR: write the results.json of the evaluation, which names the snapshots, to this file")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "with -o: print a line of JSON for each tape, with every loss")
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().BoolVar(&f.allowDirty, "allow-dirty", false, "also write tapes that hold what redaction should have replaced")
 	cmd.Flags().StringSliceVar(&f.options.EnvAllow, "env-allow", nil, `environment variables that may be written: names, or "PREFIX*" (default none)`)
@@ -122,7 +124,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	out.losses = f.losses
+	out.losses, out.json = f.losses, f.asJSON
 	var flat *flatNames
 	if f.flat {
 		if flat, err = newFlatNames(ctx, out.store, format, f.into != ""); err != nil {
@@ -302,6 +304,7 @@ type output struct {
 	stdout  io.Writer
 	held    bytes.Buffer
 	losses  bool // name them all
+	json    bool // report in JSON
 }
 
 func openOutput(ctx context.Context, address string, stdout io.Writer) (*output, error) {
@@ -343,10 +346,18 @@ func (o *output) put(ctx context.Context, stderr io.Writer, report conversion, f
 		}
 		report.Files = append(report.Files, url)
 	}
-	if report.Losses == nil {
-		report.Losses = []interop.Loss{}
+	if o.json {
+		if report.Losses == nil {
+			report.Losses = []interop.Loss{}
+		}
+		return writeJSON(o.stdout, report)
 	}
-	return writeJSON(o.stdout, report)
+	kept := "nothing is lost"
+	if len(report.Losses) > 0 {
+		kept = "not as it was: " + countLosses(report.Losses)
+	}
+	_, err := fmt.Fprintf(o.stdout, "%s  %s  %s  %s\n", deck.ShortID(report.RunID), report.Format, strings.Join(report.Files, " "), kept)
+	return err
 }
 
 func (o *output) flush() error {
@@ -361,21 +372,26 @@ func (o *output) close() error {
 	return o.store.Close()
 }
 
+// countLosses is how many losses of each kind there are.
+func countLosses(losses []interop.Loss) string {
+	count := map[interop.What]int{}
+	for _, l := range losses {
+		count[l.What]++
+	}
+	var counts []string
+	for _, what := range slices.Sorted(maps.Keys(count)) {
+		counts = append(counts, fmt.Sprintf("%d %s", count[what], what))
+	}
+	return strings.Join(counts, ", ")
+}
+
 // sayLosses says what a conversion loses: a line that counts, or one for each.
 func sayLosses(stderr io.Writer, losses []interop.Loss, each bool) {
 	if len(losses) == 0 {
 		return
 	}
 	if !each {
-		count := map[interop.What]int{}
-		for _, l := range losses {
-			count[l.What]++
-		}
-		var counts []string
-		for _, what := range slices.Sorted(maps.Keys(count)) {
-			counts = append(counts, fmt.Sprintf("%d %s", count[what], what))
-		}
-		say(stderr, "not everything is kept as it was: %s; --losses names each", strings.Join(counts, ", "))
+		say(stderr, "not everything is kept as it was: %s; --losses names each", countLosses(losses))
 		return
 	}
 	for _, l := range losses {

@@ -55,7 +55,7 @@ func TestEveryFormatComesBackFromTheCommandLine(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			for name, out := range map[string]string{"file": "file://" + t.TempDir(), "s3": decktest.S3(t).URL} {
-				exported := conversions(t, tapedeck(t, "export", "../../tape/testdata/full.tape.json", "--format", f.Name, "-o", out).stdout)
+				exported := conversions(t, tapedeck(t, "export", "../../tape/testdata/full.tape.json", "--format", f.Name, "--json", "-o", out).stdout)
 				if len(exported) != 1 || len(exported[0].Losses) == 0 {
 					t.Fatalf("%s: %+v", name, exported)
 				}

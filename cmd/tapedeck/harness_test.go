@@ -140,7 +140,7 @@ func TestWhatTheHarnessKnowsStandsOnTheTapeAndInSnapshots(t *testing.T) {
 			t.Errorf("%s is not in %s", want, results)
 		}
 	}
-	if back := commanded(t, "import", "results.json", "-o", "back"); back.code != exitOK || strings.Contains(back.stdout, "the snapshot says otherwise") || strings.Count(back.stdout, `"run_id"`) != 1 {
+	if back := commanded(t, "import", "results.json", "--json", "-o", "back"); back.code != exitOK || strings.Contains(back.stdout, "the snapshot says otherwise") || strings.Count(back.stdout, `"run_id"`) != 1 {
 		t.Errorf("%+v", back)
 	}
 	for want, args := range map[string][]string{

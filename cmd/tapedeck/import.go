@@ -25,6 +25,7 @@ import (
 type importFlags struct {
 	format, out string
 	losses      bool
+	asJSON      bool
 	options     interop.Options
 
 	to, layout string
@@ -43,8 +44,8 @@ docs/formats.md says what each format holds of a tape.
 
 FILE is a path, a URL like file:// or s3://, or "-" for stdin.
 
-With -o DIR each run becomes DIR/<run id>/tape.json and oracle.json, and a line of
-JSON on stdout says what was lost. DIR may be a URL like those of decks. Without
+With -o DIR each run becomes DIR/<run id>/tape.json and oracle.json, and a line
+on stdout counts what was lost; with --json it names each. DIR may be a URL like those of decks. Without
 -o the tape itself goes to stdout and a line about the losses to stderr, with
 --losses one line for each. Losses are exact: they are what export would write
 differently.
@@ -84,6 +85,7 @@ if a file could not be read, or a deck not be read or written.`,
 	}
 	cmd.Flags().StringVar(&f.format, "format", "", "the format: "+names+" (default: told from the content)")
 	cmd.Flags().StringVarP(&f.out, "out", "o", toStdout, `a folder, a URL like that of a deck, or "-" for stdout`)
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON: with -o each loss, with --to the sums, which are JSON anyway")
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "refuse ids and times that are not of the form which the schema of the format names (aiwg)")
 	cmd.Flags().StringVar(&f.options.Tenant, "tenant", "default", "the tenant to which the runs belong; with --to: this tenant alone")
@@ -120,7 +122,7 @@ func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, s
 	if err != nil {
 		return err
 	}
-	out.losses = f.losses
+	out.losses, out.json = f.losses, f.asJSON
 	defer func() { err = errors.Join(err, out.close()) }()
 	for _, file := range args {
 		data, err := readInput(ctx, file, stdin)

@@ -38,7 +38,7 @@ func conversions(t *testing.T, stdout string) []conversion {
 
 func TestSnapshotsOfAIWGLieWhereItLooks(t *testing.T) {
 	project := t.TempDir()
-	args := []string{"export", "testdata/full", "--format", "aiwg", "--into", project}
+	args := []string{"export", "testdata/full", "--format", "aiwg", "--json", "--into", project}
 	first := tapedeck(t, args...)
 	if first.code != exitOK {
 		t.Fatalf("%+v", first)
@@ -75,19 +75,19 @@ func TestSnapshotsComeBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := address(t)
-			got := tapedeck(t, "import", wazaCorpus, "--format", "waza", "-o", out)
+			got := tapedeck(t, "import", wazaCorpus, "--format", "waza", "--json", "-o", out)
 			made := conversions(t, got.stdout)
 			if got.code != exitOK || got.stderr != "" || len(made) != 1 || len(made[0].Files) != 2 || len(made[0].Losses) != 2 {
 				t.Fatalf("%+v", got)
 			}
-			if again := tapedeck(t, "import", wazaCorpus, "--format", "waza", "-o", out); again != got {
+			if again := tapedeck(t, "import", wazaCorpus, "--format", "waza", "--json", "-o", out); again != got {
 				t.Errorf("not the same again: %+v", again)
 			}
 			tapeURL := made[0].Files[1]
 			if got := tapedeck(t, "verify", tapeURL); got.code != exitOK {
 				t.Errorf("%+v", got)
 			}
-			exported := tapedeck(t, "export", tapeURL, "--format", "waza", "-o", out)
+			exported := tapedeck(t, "export", tapeURL, "--format", "waza", "--json", "-o", out)
 			files := conversions(t, exported.stdout)
 			if exported.code != exitOK || len(files) != 1 || !strings.Contains(files[0].Files[0], made[0].RunID+"/compatibility-task-run1.json") {
 				t.Fatalf("%+v", exported)
@@ -106,7 +106,7 @@ func TestSnapshotsComeBack(t *testing.T) {
 
 func TestExportToStdoutIsTheFile(t *testing.T) {
 	dir := t.TempDir()
-	tapedeck(t, "export", "testdata/full", "--format", "waza", "-o", dir)
+	tapedeck(t, "export", "testdata/full", "--format", "waza", "--json", "-o", dir)
 	files, _ := filepath.Glob(dir + "/*/*.json")
 	want, err := os.ReadFile(files[0])
 	if err != nil {
@@ -124,15 +124,15 @@ func TestExportToStdoutIsTheFile(t *testing.T) {
 
 func TestExportNeverOverwrites(t *testing.T) {
 	dir := t.TempDir()
-	first := tapedeck(t, "export", "testdata/full", "--format", "waza", "-o", dir)
-	if again := tapedeck(t, "export", "testdata/full", "--format", "waza", "-o", dir); again != first || again.code != exitOK {
+	first := tapedeck(t, "export", "testdata/full", "--format", "waza", "--json", "-o", dir)
+	if again := tapedeck(t, "export", "testdata/full", "--format", "waza", "--json", "-o", dir); again != first || again.code != exitOK {
 		t.Errorf("%+v", again)
 	}
 	files, _ := filepath.Glob(dir + "/*/*.json")
 	if err := os.WriteFile(files[0], []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got := tapedeck(t, "export", "testdata/full", "--format", "waza", "-o", dir)
+	got := tapedeck(t, "export", "testdata/full", "--format", "waza", "--json", "-o", dir)
 	if body, _ := os.ReadFile(files[0]); got.code != exitFailed || got.stdout != "" || string(body) != "mine" || !strings.Contains(got.stderr, "is there already, with other content") {
 		t.Errorf("%+v", got)
 	}
@@ -253,7 +253,7 @@ func TestFlatExportsLieSideBySide(t *testing.T) {
 	}
 	files := func() []string {
 		t.Helper()
-		if got := tapedeck(t, "export", dir, "--format", "waza", "--flat", "-o", out); got.code != exitOK || got.stderr != "" {
+		if got := tapedeck(t, "export", dir, "--format", "waza", "--flat", "--json", "-o", out); got.code != exitOK || got.stderr != "" {
 			t.Fatalf("%+v", got)
 		}
 		names, err := filepath.Glob(out + "/*.json")

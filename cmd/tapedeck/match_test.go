@@ -96,7 +96,7 @@ func TestMatchIsNotedAndComposedOnRead(t *testing.T) {
 func TestMatchTakesSnapshotsAndSaysWhatCannotBeCompared(t *testing.T) {
 	dir := t.TempDir()
 	golden := filepath.Join("../../tape/testdata/full.tape.json")
-	exported := conversions(t, tapedeck(t, "export", golden, "--format", "aiwg", "-o", dir).stdout)
+	exported := conversions(t, tapedeck(t, "export", golden, "--format", "aiwg", "--json", "-o", dir).stdout)
 	if len(exported) != 1 {
 		t.Fatal("not exported")
 	}

@@ -159,7 +159,7 @@ func exportedCorpus(t *testing.T) []string {
 	var files []string
 	for _, source := range goldenFiles(t) {
 		dir := t.TempDir()
-		got := tapedeck(t, "export", source, "--format", "waza", "-o", dir)
+		got := tapedeck(t, "export", source, "--format", "waza", "--json", "-o", dir)
 		if got.code != exitOK {
 			t.Fatalf("%s: %+v", source, got)
 		}
@@ -289,7 +289,7 @@ func TestReplayTakesAFolderOfSnapshots(t *testing.T) {
 		t.Fatalf("%+v", made)
 	}
 	for name, out := range map[string]string{"path": t.TempDir(), "s3": decktest.S3(t).URL} {
-		export := []string{"export", deckDir, "--format", "waza", "-o", out}
+		export := []string{"export", deckDir, "--format", "waza", "--json", "-o", out}
 		if name == "path" { // as waza leaves a folder: with the results of the evaluation
 			export = append(export, "--results", filepath.Join(out, "results.json"))
 		}
@@ -309,7 +309,7 @@ func TestReplayTakesAFolderOfSnapshots(t *testing.T) {
 
 func TestReplayComparesTapesAndSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	if got := tapedeck(t, "export", "testdata/full", "--format", "waza", "-o", dir); got.code != exitOK {
+	if got := tapedeck(t, "export", "testdata/full", "--format", "waza", "--json", "-o", dir); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
 	files, _ := filepath.Glob(dir + "/*/*.json")

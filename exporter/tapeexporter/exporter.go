@@ -169,6 +169,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 		e.writer = derive.NewWriter(d, options)
 	}
 	e.sweep(d)
+	e.logger.Info("tapes go into the deck", zap.Stringer("deck", d), zap.String("layout", string(d.Layout())))
 	return e.writer, nil
 }
 
@@ -236,7 +237,9 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 			keep[groups[i].key] = true
 		}
 	}
-	e.health.see(errors.Join(again...))
+	if e.health.see(errors.Join(again...)) {
+		e.logger.Info("the store is back: tapes are written again", zap.Stringer("deck", e.deck))
+	}
 	if len(again) == 0 {
 		if len(lost) > 0 {
 			return consumererror.NewPermanent(errors.Join(lost...))

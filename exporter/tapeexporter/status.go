@@ -25,15 +25,19 @@ func (h *health) start(host component.Host) {
 }
 
 // see takes the outcome of an attempt; nil is success. No error is permanent here: what an operator has mended is written at the next attempt.
-func (h *health) see(err error) {
+// It reports whether this is the first success after a failure.
+func (h *health) see(err error) (back bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ill := err != nil; h.host != nil && ill != h.ill {
-		h.ill = ill
-		event := componentstatus.NewEvent(componentstatus.StatusOK)
-		if ill {
-			event = componentstatus.NewRecoverableErrorEvent(err)
-		}
-		componentstatus.ReportStatus(h.host, event)
+	ill := err != nil
+	if h.host == nil || ill == h.ill {
+		return false
 	}
+	h.ill = ill
+	event := componentstatus.NewEvent(componentstatus.StatusOK)
+	if ill {
+		event = componentstatus.NewRecoverableErrorEvent(err)
+	}
+	componentstatus.ReportStatus(h.host, event)
+	return !ill
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
@@ -40,9 +42,11 @@ func (w *watcher) seen() []componentstatus.Status {
 
 func TestStatusFollowsTheStore(t *testing.T) {
 	t.Cleanup(func() { mem.Drop("status") })
-	r := newRig(t, "mem://status", func(c *Config) { c.Retry.Enabled = false })
+	core, logs := observer.New(zap.InfoLevel)
+	r := newRigLogging(t, "mem://status", zap.New(core), func(c *Config) { c.Retry.Enabled = false })
 	host := &watcher{}
 	require.NoError(t, r.Start(t.Context(), host))
+	require.Equal(t, 1, logs.FilterMessage("tapes go into the deck").Len())
 	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "")))
 	require.Empty(t, host.seen(), "what is well is reported without need")
 	for range 3 {
@@ -53,6 +57,7 @@ func TestStatusFollowsTheStore(t *testing.T) {
 	r.faults.Reset()
 	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(2, "")))
 	require.Equal(t, []componentstatus.Status{componentstatus.StatusRecoverableError, componentstatus.StatusOK}, host.seen())
+	require.Equal(t, 1, logs.FilterMessage("the store is back: tapes are written again").Len())
 	r.stop(t)
 }
 

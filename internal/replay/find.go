@@ -302,7 +302,7 @@ func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Loc
 	}
 	if len(without) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(without)))
-		r.Warn("%s: %d traces were passed over: their evidence is there, a complete tape is not; the first is %s", d, len(without), first)
+		r.Warn("%s: %d traces were passed over: their evidence is there, a complete tape is not; the first is %s; they are written when the rest of their spans comes, and tapedeck doctor says what is missing", d, len(without), first)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (r *Finder) snapshotsBelow(ctx context.Context, address string, none error,
 		if n > maxNamed {
 			more = ", …"
 		}
-		r.Warn("%s: %d files were passed over, which are neither snapshots nor tapes: %s%s", base, n, strings.Join(passed[:min(n, maxNamed)], ", "), more)
+		r.Warn("%s: %d files were passed over, which are neither snapshots nor tapes: %s%s; tapedeck derive makes tapes of telemetry, tapedeck import of other formats", base, n, strings.Join(passed[:min(n, maxNamed)], ", "), more)
 	}
 	return none
 }

@@ -111,6 +111,11 @@ func (p *agentRun) Start(ctx context.Context, _ component.Host) error {
 	if err := p.assembler.Start(ctx); err != nil {
 		return err
 	}
+	if directory := p.cfg.Spool.Directory; directory != "" {
+		p.logger.Info("open runs are kept in the spool", zap.String("directory", directory))
+	} else {
+		p.logger.Info("open runs are kept in memory, and are lost when the process is killed: no spool is configured")
+	}
 	if p.status != nil {
 		return p.status.start()
 	}
