@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -140,6 +141,9 @@ func (f *causeFlags) run(ctx context.Context, argv []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
+	if !f.quiet {
+		say(stderr, "%s", f.prospect(pair))
+	}
 	n := 0
 	s := &cause.Search{Pair: pair, Repeat: f.repeat, Partners: f.partners, ByAnswer: f.check == "" && said(pair.Good) != said(pair.Bad), Replay: func(ctx context.Context, exchanged func(int) bool) (cause.Outcome, string, error) {
 		n++
@@ -173,6 +177,18 @@ func (f *causeFlags) run(ctx context.Context, argv []string, stdout, stderr io.W
 		err = &exitError{code: exitPartial}
 	}
 	return err
+}
+
+// prospect says before the first replay what the search can find.
+func (f *causeFlags) prospect(p *cause.Pair) string {
+	n := len(p.Answers)
+	switch {
+	case n == 0:
+		return "no cause can be found: no recorded answer that can be exchanged differs between the two runs; bisect shows where they part"
+	case f.check == "" && f.modelURL == "" && f.answers != string(cause.Tools) && n > 1:
+		return fmt.Sprintf("%d recorded answers differ, the final one among them, by which the outcome is judged: only the first difference can be named; --check judges by something else, --model-url asks the model", n)
+	}
+	return fmt.Sprintf("%d recorded answers differ: at most %d replays find one that flips the outcome", n, bits.Len(uint(n-1))+6)
 }
 
 // nearest are the good and the bad run with the fewest different answers, the first of them.

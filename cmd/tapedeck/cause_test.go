@@ -143,3 +143,24 @@ func TestWhatIsNoCauseIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestCauseSaysFirstWhatItCanFind: nothing, the first difference, or an answer in so many replays.
+func TestCauseSaysFirstWhatItCanFind(t *testing.T) {
+	for _, c := range []struct {
+		answers int
+		which   cause.Which
+		check   string
+		want    string
+	}{
+		{0, cause.All, "", "no cause can be found: no recorded answer"},
+		{3, cause.All, "", "only the first difference can be named; --check judges by something else"},
+		{3, cause.All, "./check.sh", "3 recorded answers differ: at most 8 replays"},
+		{3, cause.Tools, "", "3 recorded answers differ: at most 8 replays"},
+		{1, cause.All, "", "1 recorded answers differ: at most 6 replays"},
+	} {
+		f := causeFlags{check: c.check, answers: string(c.which)}
+		if got := f.prospect(&cause.Pair{Answers: make([]cause.Answer, c.answers)}); !strings.HasPrefix(got, c.want) && !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

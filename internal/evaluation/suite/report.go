@@ -146,7 +146,9 @@ func (r *Report) Text() string {
 	for _, c := range r.Cases {
 		fmt.Fprintf(&b, "%-8s  %s\n", c.statusText(), c.Name)
 		for _, reason := range c.reasons() {
-			fmt.Fprintf(&b, "          %s\n", reason)
+			for i, line := range strings.Split(reason, "; ") {
+				fmt.Fprintf(&b, "          %s%s\n", strings.Repeat("  ", min(i, 1)), line)
+			}
 		}
 	}
 	for _, broken := range r.Broken {
@@ -165,7 +167,7 @@ func (r *Report) Markdown() string {
 		if status != string(Passed) {
 			status = "**" + status + "**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell.Replace(name), status, cell.Replace(strings.Join(reasons, "; ")))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell.Replace(name), status, strings.ReplaceAll(cell.Replace(strings.Join(reasons, "; ")), "; ", "<br>"))
 	}
 	for _, c := range r.Cases {
 		row(c.Name, c.statusText(), c.reasons())

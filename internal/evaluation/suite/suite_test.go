@@ -287,3 +287,14 @@ func FuzzRead(f *testing.F) {
 		_ = c.Judge(run, &answer)
 	})
 }
+
+// TestEachPartOfAReasonHasALine: a person reads down, not along.
+func TestEachPartOfAReasonHasALine(t *testing.T) {
+	r := Report{Cases: []Result{{Name: "x", Status: Failed, Replays: []Replay{{Reasons: []string{"model calls were recorded: 0 of 2; call 1: miss; call 2: miss"}}}}}}
+	if got, want := r.Text(), "          model calls were recorded: 0 of 2\n            call 1: miss\n            call 2: miss\n"; !strings.Contains(got, want) {
+		t.Errorf("%s", got)
+	}
+	if got := r.Markdown(); !strings.Contains(got, "0 of 2<br>call 1: miss<br>call 2: miss |") {
+		t.Errorf("%s", got)
+	}
+}

@@ -148,3 +148,15 @@ func TestEveryCheckOfAReplayCanFail(t *testing.T) {
 		t.Errorf("%d checks were found in report.go", len(found))
 	}
 }
+
+// TestAMissedModelCallSaysWhatAChangedPromptNeeds, unless a model is asked already.
+func TestAMissedModelCallSaysWhatAChangedPromptNeeds(t *testing.T) {
+	var r Report
+	said := func() bool { return strings.Contains(strings.Join(r.Notes(), "\n"), "--model-url URL asks one") }
+	if said() {
+		t.Error("nothing was missed")
+	}
+	if r.Model.Missed = 1; !said() {
+		t.Errorf("%v", r.Notes())
+	}
+}

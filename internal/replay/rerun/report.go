@@ -288,6 +288,9 @@ func (r *Report) Notes() (list []string) {
 	for i := 0; len(r.Runs) == 0 && i < len(r.Tools); i++ { // else each run has its own
 		add("%s", r.Tools[i].line())
 	}
+	if r.Model.Missed > 0 && r.Policies.Model == nil {
+		add("model calls that are not recorded need a model, as after a change of the prompt: --model-url URL asks one; rules say what does not count")
+	}
 	for _, c := range r.Model.Calls {
 		var parts []string
 		for _, of := range []struct {

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
@@ -43,7 +44,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeConflictingSpan:     {tape.SeverityWarning, "different spans have the same id", always("look for two exporters or a processor that changes spans on one of two ways")},
 	tape.CodeInvalidItem:         {tape.SeverityWarning, "spans are malformed", always("update the instrumentation or the SDK")},
 	tape.CodeReplayTag:           {tape.SeverityInfo, "replay tags contradict each other", always("give each replay one replay_run_id, on the resource")},
-	tape.CodeRedactedAmbiguous:   {tape.SeverityWarning, "redacted arguments cannot be told apart", always("redact with a key, so that equal values stay equal")},
+	tape.CodeRedactedAmbiguous:   {tape.SeverityWarning, "redacted arguments cannot be told apart", always("redact with a key (TAPEDECK_REDACTION_KEY), so that equal values stay equal")},
 	tape.CodeRedactionPartial:    {tape.SeverityWarning, "a part of the evidence was not redacted", always("agentredaction before agentrun in every pipeline, that of logs included; tapedeck scrub for what is stored")},
 	tape.CodeRedactionMixed:      {tape.SeverityWarning, "the evidence was redacted under several profiles or keys", always("the same profile and key on every collector of a deck")},
 	tape.CodeSecretGate:          {tape.SeverityWarning, "the gate found what redaction should have replaced", always("agentredaction before agentrun, with the rules that the gate knows (docs/redaction.md)")},
@@ -57,10 +58,13 @@ var adviceFor = map[tape.Code]advice{
 	CodeNoCallID:                 {tape.SeverityInfo, "tool calls have no id", always("none needed while names and arguments tell the calls apart")},
 }
 
+// semconvSwitch is the setting of instrumentations that follow OpenTelemetry's conventions, for those that are not told apart.
+const semconvSwitch = "OpenTelemetry's own instrumentations: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+
 // contentSwitch names the setting that turns the capture of content on, and says when log records carry that content.
 func contentSwitch(e *Diagnosis, d *genai.Dialect) string {
 	if d == nil {
-		return "record content with a dialect of docs/dialects.md"
+		return "record content with a dialect of docs/dialects.md; " + semconvSwitch
 	}
 	all, others := e.given.covers(d)
 	switch {
@@ -71,11 +75,15 @@ func contentSwitch(e *Diagnosis, d *genai.Dialect) string {
 	case all:
 		return "no setting is missing: content was switched on, and " + d.Name + " does not record this"
 	}
-	fix := d.Switch
-	if fix == "" {
-		fix = "see docs/dialects.md"
+	fix := strings.ReplaceAll(cmp.Or(d.Switch, "see docs/dialects.md"), "`", "")
+	if strings.HasPrefix(fix, "depends on") {
+		fix += "; " + semconvSwitch
 	}
-	fix = strings.ReplaceAll(fix, "`", "")
+	for _, s := range d.Settings {
+		if variable := s.Name + "=" + s.Value; !s.Optional && !s.Unset && !strings.Contains(fix, s.Name) {
+			fix += "; " + variable
+		}
+	}
 	overOTLP := len(d.Events) > 0 && d.ID != "forge" // its audit stream is a file
 	if (overOTLP || strings.Contains(fix, "log record")) && e.LogRecords == 0 {
 		fix += "; no log record came: send them too (OTEL_LOGS_EXPORTER=otlp, a logs pipeline with the genailogs connector)"
@@ -119,7 +127,7 @@ func external(e *Diagnosis, d *genai.Dialect) string {
 	default:
 		return "tapedeck record reads such files; OTEL_LOG_RAW_API_BODIES=1 writes bodies into log records, cut at 60 KB"
 	}
-	return "turn the upload of content off (OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans, or fetch it into the deck with tapedeck resolve"
+	return "turn the upload of content off (unset OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans, or fetch it into the deck with tapedeck resolve"
 }
 
 func noRoot(_ *Diagnosis, _ *genai.Dialect) string {

@@ -47,3 +47,12 @@ func TestAdviceIsNotCircular(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceWithoutADialectNamesAVariable: also who is told apart by nothing gets a setting to try.
+func TestAdviceWithoutADialectNamesAVariable(t *testing.T) {
+	for _, d := range []*genai.Dialect{nil, {Switch: "depends on the program"}} {
+		if got := contentSwitch(&Diagnosis{}, d); !strings.Contains(got, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY") {
+			t.Errorf("%v: %s", d, got)
+		}
+	}
+}
