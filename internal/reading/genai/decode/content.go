@@ -134,6 +134,20 @@ var exactMasks = map[string]bool{
 var cutMarkers = []*regexp.Regexp{
 	regexp.MustCompile(`\.\.\.\[TRUNCATED: original length \d+\]$`),      // Gemini CLI
 	regexp.MustCompile(`\[\.\.\. telemetry preview truncated \.\.\.\]$`), // Codex
+	// Those that tell how much there was, or is missing.
+	regexp.MustCompile(`(?i)(?:\.\.\.|…)\s?[\[<(]truncated\b[^\])>]{0,20}\boriginal\b[^\])>]{0,12}\d[\d,]*(?: ?(?:bytes|chars|characters|KB))?[\])>]$`),
+	regexp.MustCompile(`(?i)(?:\.\.\.|…)\s?[\[<(](?:\+|truncated:? )?\d[\d,]* (?:more )?(?:bytes|chars|characters)(?: (?:truncated|omitted|removed|more))?[\])>]$`),
+	regexp.MustCompile(`(?i)<\d[\d,]* (?:bytes|chars|characters) (?:truncated|omitted)>$`),
+}
+
+// cutInJSON is any ending that says of JSON which ends in the middle that somebody cut it.
+var cutInJSON = regexp.MustCompile(`(?i)(?:(?:\.\.\.|…)?\s?[\[<(](?:truncated|(?:output|content|result) truncated)[^\])>]{0,60}[\])>]|\.\.\.|…)$`)
+
+// cutInside reports JSON that ends in the middle, at a marker. No tool returns that whole.
+func cutInside(text string) bool {
+	from := max(0, len(text)-80)
+	at := cutInJSON.FindStringIndex(text[from:])
+	return at != nil && LooksJSON(text) && EndsInside(text[:from+at[0]])
 }
 
 // ForgeMarker matches the ending that Forge appends to a value that it cut. The submatch is the length of the whole value in bytes.
@@ -150,7 +164,7 @@ func LabelOf(text string) tape.Label {
 				return tape.Truncated
 			}
 		}
-		if _, _, cut := ForgeCut(text); cut || cutToRound(text) {
+		if _, _, cut := ForgeCut(text); cut || cutToRound(text) || cutInside(text) {
 			return tape.Truncated
 		}
 	}
@@ -162,7 +176,7 @@ func LabelOf(text string) tape.Label {
 func mayEndInMarker(tail string) bool {
 	switch tail[len(tail)-1] {
 	case ']', '>', ')':
-		return strings.Contains(tail, "runcated") || strings.Contains(tail, "[TRUNCATED")
+		return strings.Contains(tail, "runcated") || strings.Contains(tail, "TRUNCATED") || strings.Contains(tail, "bytes") || strings.Contains(tail, "char")
 	}
 	return strings.HasSuffix(tail, "...") || strings.HasSuffix(tail, "…")
 }
