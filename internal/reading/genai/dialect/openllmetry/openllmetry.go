@@ -26,7 +26,7 @@ var Dialect = &dialect.Dialect{
 	Name:          "OpenLLMetry (Traceloop)",
 	ScopePrefixes: []string{"@traceloop/", "traceloop.", "ioa_observe.", "ioa.observe."},
 	Marks: []string{
-		"traceloop.", "ioa_observe.", "gen_ai.prompt.", "gen_ai.completion.", "llm.request.", "llm.prompts.", "llm.completions.", "llm.usage.", "llm.is_streaming",
+		"traceloop.", "ioa_observe.", firstPrompt, firstCompletion, "llm.request.", "llm.prompts.", "llm.completions.", "llm.usage.", "llm.is_streaming",
 	},
 	Root:     "the outermost `workflow` or `agent`",
 	Encoded:  true,
@@ -43,6 +43,13 @@ var Dialect = &dialect.Dialect{
 		},
 	},
 }
+
+// Beginnings of the keys of the first flattened message. The conventions have other names under the same
+// prefix, such as gen_ai.prompt.name.
+const (
+	firstPrompt     = "gen_ai.prompt.0"
+	firstCompletion = "gen_ai.completion.0"
+)
 
 func scopeQuirks(scope string) dialect.Quirks {
 	switch scope {
@@ -103,7 +110,7 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 		return semconv.Classify(s)
 	case tool || a.Text("gen_ai.operation.name") != "":
 		return dialect.Unclassified, false
-	case dialect.HasPrefixed(s.Span, "gen_ai.prompt.", "gen_ai.completion.", "llm.prompts.", "llm.completions."):
+	case dialect.HasPrefixed(s.Span, firstPrompt, firstCompletion, "llm.prompts.", "llm.completions."):
 		return indexedClass(s)
 	case strings.HasSuffix(name, ".tool"):
 		return dialect.Tool, false
