@@ -13,6 +13,7 @@ import (
 // FromTape lists the tool calls of a tape in their order, whatever their kind. A call without recorded arguments or response is
 // listed too; it is never served. A failed call answers with what the next recorded request shows of it.
 func FromTape(t *tape.Tape) []Entry {
+	t = forClients(t)
 	entries := recordedIn(t)
 	if of := newCalls(t); anyUntold(of.t, entries) {
 		tell(entries, judgeBy(of, entries))

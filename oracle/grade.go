@@ -14,6 +14,17 @@ import (
 // Assess settles what a tape is good for. It compares every answer of its oracle with what its own requests show. It labels the events
 // whose results these contradict, keeps what they show beside the result, and says so in a finding. Then it fills in grade and proof.
 func Assess(t *tape.Tape) {
+	view := forClients(t)
+	assess(view)
+	if view != t {
+		for i := range view.Events {
+			view.Events[i].Type = t.Events[i].Type
+		}
+		t.Events, t.Fidelity = view.Events, view.Fidelity
+	}
+}
+
+func assess(t *tape.Tape) {
 	of := newCalls(t)
 	calls := judge(of)
 	for _, c := range calls {
@@ -123,7 +134,7 @@ func cut(t *tape.Tape) bool {
 // Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the
 // proof of the tape is ok.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
-	of := newCalls(t)
+	of := newCalls(forClients(t))
 	g, r, _ := grade(of, hiddenCalls(of))
 	return g, r
 }

@@ -30,7 +30,7 @@ import (
 //     not what they were; or there is too little content to tell.
 //
 // An unverifiable call counts as recorded too when the tool's own record holds arguments and response whole.
-func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(newCalls(t))) }
+func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(newCalls(forClients(t)))) }
 
 func proofOf(calls []judged) tape.Proof {
 	var proof tape.Proof

@@ -6,6 +6,7 @@
 package tape
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -431,6 +432,22 @@ type Scope struct {
 // or it has the status of a failure and none of its signs.
 func Unanswered(e *Event) bool {
 	return e != nil && e.Type == EventToolCall && (e.Waiting != "" || e.Status == EventError && !e.IsError && e.Error == nil) && e.Result.IsAbsent()
+}
+
+// InsideAnswer reports a call of a tool that the provider ran within a model call. The answer holds it as
+// done, and asks no client for anything.
+func (t *Tape) InsideAnswer(e *Event) bool {
+	if e.Type != EventToolCall || e.ToolKind != ToolServer || e.RequestedBy < 1 || e.RequestedBy > len(t.Events) {
+		return false
+	}
+	by := t.Events[e.RequestedBy-1].Response
+	if by == nil {
+		return false
+	}
+	answer, known := t.Messages[by.Message]
+	return known && !slices.ContainsFunc(answer.Parts, func(p Part) bool {
+		return p.Type == PartToolCall && p.ID == e.ToolCallID && p.Name == e.Name
+	})
 }
 
 // AsksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.

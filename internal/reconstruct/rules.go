@@ -75,6 +75,7 @@ var outcomeRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledge
 	{ID: "recover/unexecuted-calls", After: []rule.ID{"pair/functions", "pair/hand-offs", "settle/second-reports"}, Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
 	{ID: "recover/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
 	{ID: "pair/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: func(c *ledger.Ledger) { pairing.Delegations(c, c.HandedOver) }},
+	{ID: "read/server-calls", Straight: true, Needs: ledger.AnyModel(recovery.HoldsServerCalls), Apply: recovery.ReadServerCalls},
 }}
 
 // settled gathers the calls of a run, one for each real one.

@@ -17,6 +17,7 @@ import (
 // straightRules are steps of the straight way: they read and repair nothing, and no tape names them.
 var straightRules = []string{
 	"read/conversations", "read/asked-calls", "read/order-of-calls", "read/order-of-models", "read/order-of-recovered", "read/states", "read/turns", "read/resent-messages",
+	"read/server-calls",
 	"place/parents", "place/cycles", "place/below-parents", "pair/calls", "pair/by-id", "pair/shown-results",
 }
 

@@ -48,6 +48,7 @@ var outcomes = []outcome{
 	{id: "value/result-from-span", when: recordedBest, write: (*resultFacts).writeRecorded},
 	{id: "value/result-failure-shown", when: failureShown, write: (*resultFacts).writeFailureShown},
 	{id: "value/result-from-request", when: isShown, write: (*resultFacts).writeShown},
+	{id: "value/result-kept-by-provider", when: ranAtProvider, label: tape.Missing},
 	{id: "value/result-awaited", when: (*resultFacts).waits, write: (*resultFacts).writeWaiting, label: tape.Missing, code: tape.CodeUnansweredToolCall, why: "the call waits for a person or a resume"},
 	{id: "value/result-in-unrecorded-request", when: wentOnUnseen, label: tape.Missing, code: tape.CodeResultMissing, why: "the request that would show the result was not recorded whole"},
 	{id: "value/result-of-failed-step", when: hasBegun, write: (*resultFacts).writeBegun, label: tape.Missing, code: tape.CodeResultMissing, why: "the step that ran the call failed before it returned; what the tool came to is recorded nowhere", unanswered: true},
@@ -134,6 +135,15 @@ func failureShown(r *resultFacts) bool { return isShown(r) && r.failed && !r.res
 // Refuses: nothing.
 // Seen in: instrumentations of a provider's client alone.
 func isShown(r *resultFacts) bool { return r.shown != nil }
+
+// ranAtProvider reports a call of a tool that the provider ran, whose answer does not tell what the tool found.
+//
+// Needs: a call without a span that stands in an answer as done.
+// Refuses: a result in the answer.
+// Seen in: items of the Responses API.
+func ranAtProvider(r *resultFacts) bool {
+	return r.said.ToolKind == tape.ToolServer && len(r.call.Nodes) == 0 && !r.said.Failed
+}
 
 // waits reports a call that a person or a resume has to answer.
 //

@@ -5,7 +5,6 @@ package modelstub
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -37,7 +36,7 @@ const responsePrefix = "resp_"
 
 // items are what the answer consists of.
 func (r *reply) items() []object {
-	r.leave(func(v exactjson.Value) bool { return slices.Contains(responseTools, v.Get("type").Str()) })
+	r.leave(func(v exactjson.Value) bool { return r.responseTool(v) != nil || isServerResult(v) })
 	list := []object{}
 	own := func(prefix string) string {
 		r.makeUp("item ids")
@@ -47,12 +46,9 @@ func (r *reply) items() []object {
 		list = append(list, object{"type": "reasoning", "id": own("rs_"), "summary": []object{{"type": "summary_text", "text": text}}})
 	}
 	for _, p := range r.message.Parts {
-		if kind := p.Value.Get("type").Str(); p.Type == tape.PartData && slices.Contains(responseTools, kind) {
-			item := objectOf(p.Value)
-			if item["type"] = kind; p.Value.Get("id").Str() == "" {
+		if item := r.responseTool(p.Value); p.Type == tape.PartData && item != nil {
+			if item["id"] = p.Value.Get("id").Str(); item["id"] == "" {
 				item["id"] = own("ws_")
-			} else {
-				item["id"] = p.Value.Get("id").Str()
 			}
 			list = append(list, item)
 		}

@@ -5,6 +5,7 @@ package modelstub
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -52,6 +53,17 @@ func (r *reply) anthropicTool(v exactjson.Value) object {
 		block := objectOf(v)
 		block["type"] = kind
 		return block
+	case kind == "server_tool_call" && id != "" && v.Get("name").Str() != "":
+		r.makeUp("tools of the provider")
+		return object{"type": "server_tool_use", "id": id, "name": v.Get("name").Str(), "input": raw(withoutType(v.Get(kind)))}
+	case kind == "server_tool_call_response" && id != "" && r.providerTool(id) != "":
+		r.makeUp("tools of the provider")
+		found := v.Get(kind)
+		block := object{"type": r.providerTool(id) + "_tool_result", "tool_use_id": id, "content": withoutType(found)}
+		if list := found.Get("results"); list.Kind() == exactjson.Array {
+			block["content"] = json.RawMessage(list.JSON())
+		}
+		return block
 	case id == "" || !v.Get("builtin").True() && !v.Get("providerExecuted").True() && !strings.HasPrefix(id, "srvtoolu_"):
 		return nil
 	case kind == "tool_call" || kind == "tool-call":
@@ -63,10 +75,8 @@ func (r *reply) anthropicTool(v exactjson.Value) object {
 		return object{"type": "server_tool_use", "id": id, "name": v.First("name", "toolName").Str(), "input": json.RawMessage(input.JSON())}
 	case kind == "tool_call_response" || kind == "tool-result" || kind == "tool_result":
 		name := v.First("name", "toolName").Str()
-		for _, p := range r.message.Parts { // the call says which tool it was
-			if name == "" && p.Type == tape.PartData && p.Value.First("id", "toolCallId").Str() == id {
-				name = p.Value.First("name", "toolName").Str()
-			}
+		if name == "" {
+			name = r.providerTool(id)
 		}
 		result := v.First("result", "response", "output", "content")
 		if name == "" || result.IsAbsent() {
@@ -76,6 +86,32 @@ func (r *reply) anthropicTool(v exactjson.Value) object {
 		return object{"type": name + "_tool_result", "tool_use_id": id, "content": json.RawMessage(result.JSON())}
 	}
 	return nil
+}
+
+// providerTool is the name of the tool that the provider ran under an id, as the call says it.
+func (r *reply) providerTool(id string) string {
+	for _, p := range r.message.Parts {
+		if name := p.Value.First("name", "toolName").Str(); p.Type == tape.PartData && name != "" && p.Value.First("id", "toolCallId").Str() == id {
+			return name
+		}
+	}
+	return ""
+}
+
+// raw is an object as the stream cuts it.
+func raw(o object) json.RawMessage {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return text
+}
+
+// withoutType is an object less the member that says what it is.
+func withoutType(v exactjson.Value) object {
+	o := objectOf(v)
+	delete(o, "type")
+	return o
 }
 
 // geminiTool is the part of code that the provider ran, or of what it printed; nil for any other value.
@@ -90,3 +126,42 @@ func geminiTool(v exactjson.Value) object {
 
 // responseTools are the items of the Responses API that the provider fills in.
 var responseTools = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools"}
+
+// responseTool is the item of a tool that the provider ran; nil for any other value. What OpenTelemetry
+// records of the call and of its result under names of its own is one item.
+func (r *reply) responseTool(v exactjson.Value) object {
+	kind := v.Get("type").Str()
+	if slices.Contains(responseTools, kind) {
+		item := objectOf(v)
+		item["type"] = kind
+		return item
+	}
+	asked, id := v.Get(kind), v.Get("id").Str()
+	item := object{"type": v.Get("name").Str() + "_call", "id": id, "status": "completed"}
+	if kind != "server_tool_call" || !slices.Contains(responseTools, v.Get("name").Str()+"_call") {
+		return nil
+	}
+	r.makeUp("tools of the provider")
+	if item["type"] == "web_search_call" {
+		action := withoutType(asked)
+		action["type"] = "search"
+		item["action"] = action
+		return item
+	}
+	for name, value := range withoutType(asked) {
+		item[name] = value
+	}
+	for _, p := range r.message.Parts {
+		if p.Type == tape.PartData && p.Value.Get("type").Str() == "server_tool_call_response" && p.Value.Get("id").Str() == id {
+			for name, value := range withoutType(p.Value.Get("server_tool_call_response")) {
+				item[name] = value
+			}
+		}
+	}
+	return item
+}
+
+// isServerResult reports the result of a tool that the provider ran, which stands in the item of its call.
+func isServerResult(v exactjson.Value) bool {
+	return v.Get("type").Str() == "server_tool_call_response"
+}

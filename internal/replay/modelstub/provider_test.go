@@ -51,6 +51,8 @@ func TestToolsOfTheProviderAreServedBack(t *testing.T) {
 		{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"Racks","url":"https://x.test","encrypted_content":"e"}]}]`
 	described := `[{"type":"tool_call","id":"srvtoolu_1","name":"web_search","arguments":{"query":"racks in Bern"}},
 		{"type":"tool_call_response","id":"srvtoolu_1","result":[{"type":"web_search_result","title":"Racks","url":"https://x.test","encrypted_content":"e"}]}]`
+	conventions := `[{"type":"server_tool_call","id":"srvtoolu_1","name":"web_search","server_tool_call":{"type":"web_search","query":"racks in Bern"}},
+		{"type":"server_tool_call_response","id":"srvtoolu_1","server_tool_call_response":{"type":"web_search","results":[{"type":"web_search_result","title":"Racks","url":"https://x.test","encrypted_content":"e"}]}}]`
 	code := `[{"executableCode":{"language":"PYTHON","code":"print(42)"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"42"}}]`
 	item := `[{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"racks in Bern"}}]`
 	for _, tt := range []struct {
@@ -61,6 +63,8 @@ func TestToolsOfTheProviderAreServedBack(t *testing.T) {
 	}{
 		{"anthropic", search, 2, []string{`"srvtoolu_1"`, `"web_search"`, `"encrypted_content":"e"`, `"web_search_tool_result"`, "SKU-7: 42"}, false},
 		{"anthropic from OpenTelemetry", described, 2, []string{`"type":"server_tool_use"`, `"type":"web_search_tool_result"`, "SKU-7: 42"}, true},
+		{"anthropic from the conventions", conventions, 2, []string{`"type":"server_tool_use"`, `"type":"web_search_tool_result"`, "SKU-7: 42"}, true},
+		{"responses from the conventions", conventions, 1, []string{`"type":"search"`, "SKU-7: 42"}, true},
 		{"gemini", code, 3, []string{`"executableCode":{"language":"PYTHON","code":"print(42)"}`, `"codeExecutionResult"`, "SKU-7: 42"}, false},
 		{"responses", item, 1, []string{`"ws_1"`, "SKU-7: 42"}, false},
 	} {
