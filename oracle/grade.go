@@ -146,7 +146,10 @@ func grade(of *calls, hidden []hiddenCall) (g tape.Grade, r tape.Replayable, mis
 	// If the evidence of a run was cut, nobody knows which calls are missing.
 	whole := !cut(t)
 	// An answer that ends a whole loop of calls is not the answer to the request that began it.
-	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeModelCallHidden && f.Field == "response" })
+	// Nor is a request whole that goes on after a response which is not on the tape.
+	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeModelCallHidden && (f.Field == "response" || f.Field == "request.messages")
+	})
 	r = tape.Replayable{
 		Input: in.UserMessage != nil && labelServable(in.Provenance["user_message"]),
 		Tools: whole && !callless(t) && len(hidden) == 0 && t.Fidelity.Proof.Proved(),

@@ -41,6 +41,7 @@ var recoverRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledge
 	{ID: "recover/followed-answers", Needs: ledger.AnyModel(ledger.IsFollowed), Apply: recovery.ReadFollowed},
 	{ID: "recover/overwritten-calls", Needs: ledger.AnyModel(ledger.IsHeld), Apply: recovery.RecoverHeld},
 	{ID: "read/order-of-models", Straight: true, Apply: (*ledger.Ledger).SortModels},
+	{ID: "recover/chained-requests", Needs: ledger.AnyModel(recovery.GoesOnAfter), Apply: recovery.ChainRequests},
 	{ID: "recover/broken-calls", Needs: ledger.AnyModel(recovery.IsBroken), Apply: recovery.RecoverBroken},
 	{ID: "read/resent-messages", Straight: true, Apply: recovery.Align},
 	{ID: "read/turns", Straight: true, Apply: recovery.ReadTurns},

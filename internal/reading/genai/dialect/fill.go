@@ -89,6 +89,7 @@ func (m *ModelCall) fill(other *ModelCall) {
 	decode.FillList(&m.Offered, other.Offered)
 	decode.FillList(&m.FinishReasons, other.FinishReasons)
 	decode.FillString(&m.ResponseID, other.ResponseID)
+	decode.FillString(&m.PreviousID, other.PreviousID)
 	decode.FillString(&m.ResponseModel, other.ResponseModel)
 	decode.FillUsage(&m.Usage, other.Usage)
 	m.Streaming = m.Streaming || other.Streaming

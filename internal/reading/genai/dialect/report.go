@@ -100,6 +100,7 @@ type ModelCall struct {
 	OutputTools   []string // names of tools that stand for structured output and are never executed
 	FinishReasons []string
 	ResponseID    string
+	PreviousID    string // of the response that the request goes on after, where the provider keeps the conversation
 	ResponseModel string
 	Usage         tape.Usage
 	Streaming     bool
@@ -201,7 +202,7 @@ func (m *ModelCall) isEmpty() bool {
 	counted := u.InputTokens != nil || u.OutputTokens != nil || u.CacheReadTokens != nil || u.CacheWriteTokens != nil || u.ReasoningTokens != nil ||
 		u.InputIncludesCache != nil || u.Unknown != nil
 	asked := m.Params != nil || m.System != nil || m.Request != nil || m.RequestLabel != "" || m.Unsigned != nil || m.Shuffled || m.Tools != nil || m.Offered != nil || m.OutputTools != nil
-	return !counted && !asked && len(m.Model)+len(m.Provider)+len(m.ResponseID)+len(m.ResponseModel) == 0 && m.Response == nil && m.ResponseLabel == "" && m.FinishReasons == nil && !m.Streaming && m.Turn == 0
+	return !counted && !asked && len(m.Model)+len(m.Provider)+len(m.ResponseID)+len(m.PreviousID)+len(m.ResponseModel) == 0 && m.Response == nil && m.ResponseLabel == "" && m.FinishReasons == nil && !m.Streaming && m.Turn == 0
 }
 
 func (t *ToolCall) isEmpty() bool {

@@ -53,13 +53,16 @@ func scopeQuirks(scope string) dialect.Quirks {
 var OperationClasses = map[string]dialect.Class{
 	"chat": dialect.Model, "text_completion": dialect.Model, "generate_content": dialect.Model, "chat.completions": dialect.Model, "completion": dialect.Model, "responses": dialect.Model,
 	"execute_tool": dialect.Tool, "tool.execute": dialect.Tool,
-	"invoke_agent": dialect.Agent, "invoke_workflow": dialect.Agent, "agent.run": dialect.Agent, "workflow.run": dialect.Agent, "conversation": dialect.Agent, "graph.execution": dialect.Agent,
+	"invoke_agent": dialect.Agent, "invoke_workflow": dialect.Agent, turnOperation: dialect.Agent, "agent.run": dialect.Agent, "workflow.run": dialect.Agent, "conversation": dialect.Agent, "graph.execution": dialect.Agent,
 	"retrieval": dialect.Retrieval, "search_memory": dialect.Retrieval,
 	"create_memory": dialect.Structure, "upsert_memory": dialect.Structure, "update_memory": dialect.Structure, "delete_memory": dialect.Structure,
 	"create_memory_store": dialect.Structure, "delete_memory_store": dialect.Structure,
 	"embeddings": dialect.Noise, "create_agent": dialect.Structure, "agent_step": dialect.Structure, "plan": dialect.Structure, "handoff": dialect.Tool, "orchestrate_tools": dialect.Structure,
 	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
 }
+
+// turnOperation is the operation of a turn of a conversation, around the agents that answer it.
+const turnOperation = "handle_conversation_turn"
 
 // kindClasses maps values of gen_ai.span.kind onto classes. Several vendors have that key; the conventions do
 // not.
@@ -157,6 +160,7 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 		if o.Agent.Name == "" {
 			o.Agent.Name = decode.NameAfter(s.Span.Name(), "invoke_agent ", "invoke_workflow ")
 		}
+		o.WeakAgent = o.WeakAgent || Operation(s) == turnOperation // the agent below, where there is one, is the run
 		o.System = System(a, o)
 		o.Input, _ = decode.Messages(a.JSON("gen_ai.input.messages"), tape.RoleUser)
 		o.Output = decode.OneTurn(Output(a))
@@ -242,6 +246,7 @@ func readSemconvModel(a decode.Attributes, o *dialect.Draft) {
 	o.Operation = a.Text("gen_ai.operation.name")
 	o.Model = decode.ModelName(a.Text("gen_ai.request.model"))
 	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system"))
+	o.PreviousID = a.Text(previousKeys...)
 	o.ResponseID, o.ResponseModel = a.Text("gen_ai.response.id"), decode.ModelName(a.Text("gen_ai.response.model"))
 	if o.Model != "" && generic.NamesResponse(a, o.Model) {
 		o.Model, o.ResponseModel = "", cmp.Or(o.ResponseModel, o.Model)
@@ -305,6 +310,12 @@ func readSemconvModel(a decode.Attributes, o *dialect.Draft) {
 		CacheWriteTokens: a.Count("gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens", "gen_ai.usage.cache_write_input_tokens"),
 		ReasoningTokens:  a.Count("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
 	}
+}
+
+// previousKeys name the response that a request goes on after. The first is that of the conventions.
+var previousKeys = []string{
+	"gen_ai.request.previous_response.id", "gen_ai.request.previous_response_id", "gen_ai.openai.request.previous_response_id", "openai.request.previous_response_id",
+	"openai.response.previous_response_id",
 }
 
 // bareOutput reads an answer that stands beside its type (gen_ai.output, gen_ai.output.type; any-agent). It

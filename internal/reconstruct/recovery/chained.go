@@ -1,0 +1,53 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
+	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// GoesOnAfter reports a model call whose provider keeps the conversation: the request names the response that
+// it goes on after.
+func GoesOnAfter(m *ledger.Call) bool { return m.Obs.PreviousID != "" }
+
+// ChainRequests puts the conversation that the provider kept in front of a request that holds what is new
+// alone. Instructions are those of the request itself.
+//
+// Needs: a request that names the response that it goes on after.
+// Refuses: a request that shows that response. A response that is not on the tape is a missing model call.
+// Seen in: the Responses API with previous_response_id.
+func ChainRequests(c *ledger.Ledger) {
+	for i, m := range c.Models {
+		if !GoesOnAfter(m) {
+			continue
+		}
+		before := slices.IndexFunc(c.Models[:i], func(p *ledger.Call) bool {
+			return p.Obs.ResponseID == m.Obs.PreviousID && p.Response != nil && len(p.Request) > 0
+		})
+		if before < 0 {
+			m.Note(tape.CodeModelCallHidden, "request.messages", "the request goes on after the response "+m.Obs.PreviousID+", which is not on the tape; it holds what is new alone")
+			continue
+		}
+		p := c.Models[before]
+		if slices.ContainsFunc(m.Request, func(s *chat.Message) bool { return s.ID == p.Response.ID }) {
+			continue
+		}
+		own := instructions(m.Request)
+		m.Request = slices.Concat(m.Request[:own], p.Request[instructions(p.Request):], []*chat.Message{p.Response}, m.Request[own:])
+		m.Obs = m.Obs.With(func(o *genai.Draft) { o.RequestLabel = tape.Recovered })
+	}
+}
+
+// instructions counts the messages of the system at the beginning of a request.
+func instructions(request []*chat.Message) (n int) {
+	for n < len(request) && request[n].Tape.Role == tape.RoleSystem {
+		n++
+	}
+	return n
+}
