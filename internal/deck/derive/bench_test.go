@@ -6,6 +6,7 @@ package derive
 import (
 	"encoding/binary"
 	"os"
+	"sync"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -14,6 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view" // reads what a deck of reels shows
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
@@ -158,9 +161,9 @@ func BenchmarkGate(b *testing.B) {
 	})
 }
 
-// BenchmarkWrite is the whole export: evidence to part, tape and oracle in a deck.
+// BenchmarkWrite is the whole export: evidence to part, tape and oracle in a deck. The deck of reels has the gate too.
 func BenchmarkWrite(b *testing.B) {
-	for _, store := range []string{"mem", "gate", "file"} {
+	for _, store := range []string{"mem", "gate", "file", "reels"} {
 		b.Run(store, func(b *testing.B) {
 			shapes(b, func(b *testing.B, shape agentload.Shape) { benchWrite(b, store, shape) })
 		})
@@ -170,7 +173,7 @@ func BenchmarkWrite(b *testing.B) {
 func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	url := "mem://bench"
 	var gate *Gate
-	if store == "gate" {
+	if store == "gate" || store == "reels" {
 		var err error
 		if gate, err = NewGate(redact.Default()); err != nil {
 			b.Fatal(err)
@@ -198,14 +201,29 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	}
 	redactor.Seal()
 	const batch = 512 // runs in one deck
-	var w *Writer
+	var write func(Request)
+	end := func() {}
 	open := func() {
 		mem.Drop("bench")
-		d, err := deck.Open(b.Context(), url)
+		layout := deck.LayoutFiles
+		if store == "reels" {
+			layout = deck.LayoutReels
+		}
+		d, err := deck.OpenLayout(b.Context(), url, layout)
 		if err != nil {
 			b.Fatal(err)
 		}
-		w = NewWriter(d, Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "bench"}}, Gate: gate})
+		o := Options{Options: generation.Options{Producer: tape.Producer{Name: "tapedeck", Version: "bench"}}, Gate: gate}
+		if store == "reels" {
+			write, end = toReels(b, NewReelWriter(d, o, reel.DefaultLimits))
+			return
+		}
+		w := NewWriter(d, o)
+		write = func(r Request) {
+			if _, err := w.Write(b.Context(), r); err != nil {
+				b.Error(err)
+			}
+		}
 	}
 	b.SetBytes(int64(bytes))
 	b.ReportAllocs()
@@ -213,6 +231,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	b.ResetTimer()
 	for i := range b.N {
 		if i%batch == 0 {
+			end()
 			b.StopTimer() // not for each run: the timer of package testing looks at all of the memory
 			before := cputime.Used()
 			open() // what a deck in memory holds is not to be part of the figures
@@ -228,11 +247,30 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 		set := evidence.NewSet()
 		set.AddTraces(td)
 		tr := set.Split()[0]
-		if _, err := w.Write(b.Context(), Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true, First: true}); err != nil {
-			b.Fatal(err)
-		}
+		write(Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true, First: true})
 	}
+	end()
 	b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(b.N*spans), "cpu-ns/span")
+}
+
+// toReels writes runs one after the other, as far as each of them need not wait for its reel. end waits for the last reel.
+func toReels(b *testing.B, w *ReelWriter) (write func(Request), end func()) {
+	var waiting sync.WaitGroup
+	write = func(r Request) {
+		derived := make(chan struct{})
+		r.GoesOn, r.Idle = true, sync.OnceFunc(func() { close(derived) })
+		waiting.Go(func() {
+			defer r.Idle()
+			if _, _, err := w.Deliver(b.Context(), r); err != nil {
+				b.Error(err)
+			}
+		})
+		<-derived
+	}
+	return write, func() {
+		w.Close()
+		waiting.Wait()
+	}
 }
 
 // rename makes a trace another one, which costs next to nothing.

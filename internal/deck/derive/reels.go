@@ -45,15 +45,32 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 		Tenant: r.Tenant, TraceID: r.TraceID, ReplayRunID: location.ReplayRunID, ReplayOf: s.Placement.Verdict.Of, Area: string(location.Area), Part: own, Parts: []string{own},
 		Complete: r.Complete,
 	}}
-	derived, failure := w.deriver.DerivePart(&s.Evidence, own)
+	rows, written, failure := w.derive(ctx, location, s, row)
+	if rows == nil {
+		return nil, nil, failure
+	}
+	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
+	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Placement: s.Placement}
+	if err := w.rows.Add(ctx, rows, r.Idle, r.GoesOn); err != nil {
+		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
+	}
+	return s, written, failure
+}
+
+// derive makes the rows of a part: with its tapes, or alone where there are none or the gate keeps them. Such a
+// failure comes with the rows. Without rows the gate has failed itself.
+func (w *ReelWriter) derive(ctx context.Context, location deck.Location, s *Stored, row reel.Row) ([]reel.Row, []Written, error) {
+	text := scratch.Get().(*[]byte)
+	defer func() { scratch.Put(text) }()
+	derived, failure := w.deriver.DerivePart(&s.Evidence, row.Part, text)
 	if failure == nil && !s.Placement.Refused {
-		failure = w.passFiles(ctx, location, []string{own}, derived.Runs)
+		failure = w.passFiles(ctx, location, row.Parts, derived.Runs)
 		if q := (*QuarantineError)(nil); failure != nil && !errors.As(failure, &q) {
 			return nil, nil, failure
 		}
 	}
 	if failure != nil || s.Placement.Refused {
-		derived = &generation.Derived{Generation: w.deriver.Name(w.deriver.Items(&s.Evidence), []string{own})}
+		derived = &generation.Derived{Generation: w.deriver.Name(w.deriver.Items(&s.Evidence), row.Parts)}
 	}
 	rows := w.deriver.Rows(row, derived)
 	if w.options.EvidenceAlone {
@@ -61,13 +78,7 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 			rows[i].Tape = nil
 		}
 	}
-	written = w.written(location, derived.Generation, derived.Tapes)
-	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
-	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Placement: s.Placement}
-	if err := w.rows.Add(ctx, rows, r.Idle, r.GoesOn); err != nil {
-		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
-	}
-	return s, written, failure
+	return rows, w.written(location, derived.Generation, derived.Tapes), failure
 }
 
 // place decides where the evidence goes, from the evidence alone: what else the deck holds of the trace is for the reader to see.

@@ -40,19 +40,20 @@ func (d *Deriver) Derive(tenant, traceID string, parts []string, read func(diges
 	if err := d.Unite(e, parts, "", nil, read); err != nil {
 		return nil, err
 	}
-	return d.derived(e)
+	return d.derived(e, new([]byte))
 }
 
-// DerivePart makes the tapes of the part that e.Set holds, and leaves in e what the bounds let through.
-func (d *Deriver) DerivePart(e *Evidence, part string) (_ *Derived, err error) {
+// DerivePart makes the tapes of the part that e.Set holds, and leaves in e what the bounds let through. The
+// bodies of the files lie in text, which is replaced if it is too small.
+func (d *Deriver) DerivePart(e *Evidence, part string, text *[]byte) (_ *Derived, err error) {
 	defer Recovered(&err, ErrUnderivable, e.TraceID)
 	if err := d.Unite(e, []string{part}, part, e.Set, nil); err != nil {
 		return nil, err
 	}
-	return d.derived(e)
+	return d.derived(e, text)
 }
 
-func (d *Deriver) derived(e *Evidence) (*Derived, error) {
+func (d *Deriver) derived(e *Evidence, text *[]byte) (*Derived, error) {
 	tapes, reason, err := d.Tapes(e)
 	made := &Derived{Generation: d.Name(d.Items(e), e.All)}
 	if err != nil {
@@ -62,7 +63,7 @@ func (d *Deriver) derived(e *Evidence) (*Derived, error) {
 		return made, NoRun(e, reason)
 	}
 	made.Tapes = tapes
-	made.Runs, _, err = d.Render(nil, tapes)
+	made.Runs, *text, err = d.Render((*text)[:0], tapes)
 	return made, err
 }
 
