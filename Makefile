@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,15 @@ bench: ## all benchmarks
 
 bench-peers: collector $(BIN)/otelcol-peers ## CPU and memory of our pipelines beside contrib's, same load (Linux, needs versitygw)
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/testbed/cmd/benchpeers $(BENCH_PEERS)
+
+OLD ?= aa813462
+
+bench-against: collector ## CPU of the default pipeline beside that of OLD (a commit), by turns, five rounds; an hour and a half on a quiet machine
+	rm -rf $(BIN)/against && git worktree prune && git worktree add -f --detach $(BIN)/against $(OLD)
+	$(GO) -C $(BIN)/against/cmd/otelcol-tapedeck build $(COLLECTOR) -o $(CURDIR)/$(BIN)/otelcol-against .
+	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/testbed/cmd/benchpeers -against $(BIN)/otelcol-against -against-root $(BIN)/against -shape short,long,corpus -new 0,100 -rounds 5 \
+		-run '^(examples/.*|deck of reels)$$' $(BENCH_AGAINST)
+	git worktree remove --force $(BIN)/against
 
 bench-assembly: collector $(BIN)/otelcol-peers ## grouping alone beside contrib's, same load (Linux)
 	$(GO) run ./internal/testbed/cmd/benchpeers -table assembly $(BENCH_ASSEMBLY)

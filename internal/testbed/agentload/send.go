@@ -29,6 +29,7 @@ type Load struct {
 	Connections int             // each sends a block of its own, one request at a time
 	Open        int             // runs that are open at once; 0 is those of the blocks that are being sent
 	Steady      bool            // with Open: runs end all the time and not all at once; the first ones lack their beginning
+	New         float64         // part of the blocks, 0 to 1, whose texts nobody sent before; not of recorded ones, and not with Open
 	Rate        float64         // spans per second; 0 is a closed loop, as fast as they are acknowledged
 	Spans       int64           // stop after so many; blocks are sent whole, so a few more are
 	Time        time.Duration   // stop after so long
@@ -57,18 +58,19 @@ func Send(ctx context.Context, endpoint string, load Load) (Sent, error) {
 	ctx, cancel := context.WithTimeout(ctx, load.Time)
 	defer cancel()
 	blocks := make([]*Block, load.Connections)
+	makers := make([]*Generator, load.Connections)
 	for i := range blocks {
-		b, err := New(uint64(i) + 1).Block(load)
-		if err != nil {
+		makers[i] = New(uint64(i) + 1)
+		var err error
+		if blocks[i], err = makers[i].Block(load); err != nil {
 			return Sent{}, fmt.Errorf("make load: %w", err)
 		}
-		blocks[i] = b
 	}
 	s := sender{load: load, began: time.Now()}
 	errs := make([]error, len(blocks))
 	var wg sync.WaitGroup
 	for i, b := range blocks {
-		wg.Go(func() { errs[i] = s.connection(ctx, endpoint, b) })
+		wg.Go(func() { errs[i] = s.connection(ctx, endpoint, b, makers[i]) })
 	}
 	wg.Wait()
 	sent := Sent{Spans: s.spans.Load(), Bytes: s.bytes.Load(), Requests: s.requests.Load(), Failed: s.failed.Load(), Took: time.Since(s.began), Accept: s.accept}
@@ -90,7 +92,8 @@ type sender struct {
 	accept []time.Duration
 }
 
-func (s *sender) connection(ctx context.Context, endpoint string, b *Block) error {
+// connection sends blocks one after the other, with new trace ids or new texts.
+func (s *sender) connection(ctx context.Context, endpoint string, b *Block, g *Generator) error {
 	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{}), grpc.WaitForReady(true)))
 	if err != nil {
@@ -101,8 +104,15 @@ func (s *sender) connection(ctx context.Context, endpoint string, b *Block) erro
 		s.ring(ctx, conn, b)
 		return nil
 	}
+	due := 0.0 // blocks with new texts
 	for ctx.Err() == nil && s.spans.Load() < s.load.Spans {
 		b.renew()
+		if due += s.load.New; due >= 1 && s.load.Recorded == nil {
+			due--
+			if b, err = g.Block(s.load); err != nil {
+				return fmt.Errorf("make new texts: %w", err)
+			}
+		}
 		for i := range b.requests {
 			s.request(ctx, conn, &b.requests[i])
 		}

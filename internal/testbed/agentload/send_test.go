@@ -54,7 +54,9 @@ func (r *receiver) Export(_ context.Context, req ptraceotlp.ExportRequest) (ptra
 func TestLoadArrivesAsWholeInterleavedRunsWithNewIDs(t *testing.T) {
 	load := Load{Shape: Shape{Turns: 3, ToolBytes: 40, TextBytes: 20}, Runs: 5, Requests: 3, Connections: 2, Spans: 100, Time: time.Minute}
 	t.Run("one block after the other", func(t *testing.T) { arrives(t, load) })
-	load.Open = 20
+	load.New = 0.5
+	t.Run("blocks with new texts", func(t *testing.T) { arrives(t, load) })
+	load.New, load.Open = 0, 20
 	t.Run("blocks that stay open", func(t *testing.T) { arrives(t, load) })
 }
 

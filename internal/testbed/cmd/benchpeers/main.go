@@ -4,8 +4,9 @@
 //go:build linux
 
 // Command benchpeers sends the same load to pipelines of ours and of contrib, one after the other, and prints what each costs:
-// CPU seconds of the collector process per million spans, beside a pipeline that throws everything away. `make bench-peers` and
-// `make bench-assembly` run it.
+// CPU seconds of the collector process per million spans, beside a pipeline that throws everything away. That pipeline runs
+// before and after each line, and a line beside which it differs is measured again. With an older collector each line is
+// measured with both by turns. `make bench-peers` and `make bench-assembly` run it.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,18 +31,24 @@ import (
 func main() {
 	b := bench{}
 	flag.StringVar(&b.ours, "ours", "bin/otelcol-tapedeck", "collector of this project")
+	flag.StringVar(&b.against, "against", "", "older collector of this project, measured by turns with it")
+	flag.StringVar(&b.againstRoot, "against-root", ".", "sources of that collector, whose examples it runs")
 	flag.StringVar(&b.peers, "peers", "bin/otelcol-peers", "collector of contrib components")
 	flag.StringVar(&b.gateway, "versitygw", "versitygw", "S3 server")
 	name := flag.String("table", "default", "what to compare: "+strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
-	only := flag.String("run", "", "regular expression: pipelines to run, all if empty")
+	only := flag.String("run", "", "regular expression: pipelines to run beside otlp → nop, all if empty")
 	scale := flag.Float64("scale", 1, "multiplies how long is sent and how many runs are open: 0.1 for a quick look")
-	shape := flag.String("shape", "", "shape of the runs: short, five, long, large, corpus, web or mixed; that of the table if empty")
+	shapes := flag.String("shape", "", "shapes of the runs, with commas between: short, five, long, large, corpus, web or mixed; that of the table if empty")
+	texts := flag.String("new", "0", "percent of the blocks that have texts which nobody sent before; several with commas between, as in 0,100")
 	rate := flag.Float64("rate", -1, "spans per second, 0 is as fast as they are acknowledged; that of the table if negative")
 	limit := flag.Duration("time", 0, "how long to send to each pipeline; that of the table if 0")
 	rounds := flag.Int("rounds", 1, "how often to run all pipelines")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := b.choose(*name, *only, *shape, *rate, *limit, *scale)
+	err := b.choose(*name, *only, *limit, *scale)
+	if err == nil {
+		err = b.loadsOf(*shapes, *texts, *rate, *scale)
+	}
 	if err == nil {
 		err = b.run(ctx, *rounds)
 	}
@@ -53,12 +61,20 @@ func main() {
 
 type bench struct {
 	ours, peers, gateway string
+	against, againstRoot string // the older collector, "" for none
 	table
-	load agentload.Load
+	loads  []load
+	before float64 // what the floor cost last, in CPU seconds per million spans
 }
 
-// choose takes a table and what the flags change of it.
-func (b *bench) choose(name, only, shape string, rate float64, limit time.Duration, scale float64) error {
+// load is one load with its name.
+type load struct {
+	agentload.Load
+	name string // shape, and what of its texts is new
+}
+
+// choose takes a table and those of its pipelines that are wanted.
+func (b *bench) choose(name, only string, limit time.Duration, scale float64) error {
 	var ok bool
 	if b.table, ok = tables[name]; !ok {
 		return fmt.Errorf("no table %q", name)
@@ -67,51 +83,41 @@ func (b *bench) choose(name, only, shape string, rate float64, limit time.Durati
 	if err != nil {
 		return err
 	}
-	b.pipelines = slices.DeleteFunc(slices.Clone(b.pipelines), func(p pipeline) bool { return !pattern.MatchString(p.name) })
-	if b.load, err = agentload.NewLoad(cmp.Or(shape, b.shape)); err != nil {
-		return err
-	}
-	b.load.Rate, b.load.Time = b.rate, cmp.Or(limit, time.Duration(float64(b.time)*scale))
-	if rate >= 0 {
-		b.load.Rate = rate
-	}
-	if b.open > 0 {
-		b.load.Open, b.load.Steady = max(1, int(float64(b.open)*scale)), b.steady
-	}
-	if b.once {
-		b.load.Spans = int64(b.load.Open) * spansPerRun
-	}
+	b.pipelines = slices.DeleteFunc(slices.Clone(b.pipelines), func(p pipeline) bool { return p.name != floor.name && !pattern.MatchString(p.name) })
+	b.time = cmp.Or(limit, time.Duration(float64(b.time)*scale))
 	return nil
 }
 
-func (b *bench) run(ctx context.Context, rounds int) error {
-	fmt.Printf("%-44s %9s %6s %5s %7s %14s %7s %8s %10s %7s %7s %9s %11s %7s %9s  %s\n", "pipeline", "spans", "MB", "MB/s", "CPU-s", "CPU-s/1M spans",
-		"x floor", "MB/CPU-s", "p99 accept", "peak MB", "disk MB", "delivered", "S3 CPU-s/1M", "refused", "stored/MB", "requests to S3 per 1,000 spans")
-	for range rounds {
-		floor := 0.0
-		for _, p := range b.pipelines {
-			r, err := b.measure(ctx, p)
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+// loadsOf makes the loads: each shape with each share of new texts.
+func (b *bench) loadsOf(shapes, texts string, rate, scale float64) error {
+	for _, shape := range strings.Split(cmp.Or(shapes, b.shape), ",") {
+		made, err := agentload.NewLoad(shape)
+		if err != nil {
+			return err
+		}
+		made.Rate, made.Time = b.rate, b.time
+		if shape == "long" {
+			made.Rate /= longer
+		}
+		if rate >= 0 {
+			made.Rate = rate
+		}
+		if b.open > 0 {
+			made.Open, made.Steady = max(1, int(float64(b.open)*scale)), b.steady
+		}
+		if b.once {
+			made.Spans = int64(made.Open) * spansPerRun
+		}
+		for _, percent := range strings.Split(texts, ",") {
+			share, err := strconv.ParseFloat(percent, 64)
+			if err != nil || share < 0 || share > 100 {
+				return fmt.Errorf("%q is no share of new texts in percent", percent)
 			}
-			million := float64(r.sent.Spans) / 1e6
-			perMillion := r.cpu.Seconds() / million
-			if floor == 0 {
-				floor = perMillion
+			if share > 0 && (made.Recorded != nil || made.Open > 0) {
+				continue // recorded texts are what they are, and runs that stay open are of one block
 			}
-			delivered := "-"
-			if p.delivered != nil || p.emits {
-				delivered = fmt.Sprint(r.delivered)
-			}
-			mb := float64(r.sent.Bytes) / 1e6
-			stored := "-"
-			if r.stored > 0 {
-				stored = fmt.Sprintf("%.2f", float64(r.stored)/1e6/mb)
-			}
-			fmt.Printf("%-44s %9d %6.0f %5.0f %7.2f %14.1f %7.2f %8.0f %10s %7.0f %7.0f %9s %11.1f %7d %9s  %s\n", p.name, r.sent.Spans, mb,
-				mb/r.sent.Took.Seconds(), r.cpu.Seconds(), perMillion, perMillion/floor, mb/r.cpu.Seconds(),
-				r.sent.AcceptWithin(0.99).Round(10*time.Microsecond), float64(r.peak)/1e6, float64(r.disk)/1e6, delivered,
-				r.storage.Seconds()/million, r.sent.Failed, stored, perThousand(r.requests, r.sent.Spans))
+			made.New = share / 100
+			b.loads = append(b.loads, load{made, shape + ", " + percent + " % new"})
 		}
 	}
 	return nil
@@ -138,7 +144,8 @@ func perThousand(requests map[string]int, spans int64) string {
 	return strings.Join(parts, ", ")
 }
 
-func (b *bench) measure(ctx context.Context, p pipeline) (r result, err error) {
+// measure sends a load to a pipeline of a collector, with the examples below root.
+func (b *bench) measure(ctx context.Context, binary, root string, p pipeline, l load) (r result, err error) {
 	folder, err := os.MkdirTemp("", "benchpeers-")
 	if err != nil {
 		return r, err
@@ -152,9 +159,8 @@ func (b *bench) measure(ctx context.Context, p pipeline) (r result, err error) {
 		}
 		defer storage.kill()
 	}
-	binary := b.ours
-	if p.contrib {
-		binary = b.peers
+	if p.example != "" {
+		p.example = filepath.Join(root, p.example)
 	}
 	collector, otlp, err := startCollector(ctx, binary, p, s)
 	if err != nil {
@@ -162,7 +168,7 @@ func (b *bench) measure(ctx context.Context, p pipeline) (r result, err error) {
 	}
 	defer collector.kill()
 	idle, storageIdle := collector.cpu(), storage.cpu()
-	if r.sent, err = agentload.Send(ctx, otlp, b.load); err != nil {
+	if r.sent, err = agentload.Send(ctx, otlp, l.Load); err != nil {
 		return r, err
 	}
 	if r.disk, err = size(filepath.Join(folder, spoolFolder)); err != nil {
