@@ -4,8 +4,10 @@
 package detect
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // What is typed into the fields of forms. Tools of browsers say which field it is in words ({"element":
@@ -32,6 +34,38 @@ var (
 	// input[placeholder=Password] is the field.
 	notTypedLast = wordSet("label placeholder caption tooltip")
 )
+
+// asked3 has the first three bytes of each word by which a label asks for something, five bits of each: their case does
+// not count. Most labels are identifiers and types, which have none of them.
+var asked3 = func() (begins [1 << 15]bool) {
+	words := slices.Concat(askedWords, askedKeys, slices.Collect(maps.Keys(askedShort)), slices.Collect(maps.Keys(askedCodes)), []string{"time"})
+	for _, w := range words {
+		for third := range byte(32) {
+			if len(w) > 2 {
+				third = w[2]
+			}
+			begins[threeOf(w[0], w[1], third)] = true
+		}
+	}
+	return begins
+}()
+
+func threeOf(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
+
+// mayAsk reports whether a label can have a word by which it asks for something. Letters beyond ASCII have other bytes
+// in lower case.
+func mayAsk(label string) bool {
+	for i := range len(label) - 1 {
+		third := byte(0)
+		if i+2 < len(label) {
+			third = label[i+2]
+		}
+		if label[i] >= utf8.RuneSelf || asked3[threeOf(label[i], label[i+1], third)] {
+			return true
+		}
+	}
+	return label[len(label)-1] >= utf8.RuneSelf
+}
 
 // asks is what a label asks for.
 type asks uint8
@@ -64,7 +98,7 @@ func (a asks) name() *Name {
 
 // asked says what a label asks for.
 func asked(label string) (a asks) {
-	if len(label) < 2 || len(label) > 200 {
+	if len(label) < 2 || len(label) > 200 || !mayAsk(label) {
 		return asksNothing
 	}
 	lower := strings.ToLower(label)
