@@ -223,7 +223,16 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 		e.health.see(err)
 		return fmt.Errorf("open deck: %w", err)
 	}
-	errs := e.writeAll(ctx, w, groups)
+	idle := handover.Idle(ctx)
+	if own && idle != nil && len(groups) == 1 {
+		// agentrun reads evidence from its spool again, and a repetition of several traces is made of td.
+		waits := idle
+		idle = func() {
+			groups[0].release(td)
+			waits()
+		}
+	}
+	errs := e.writeAll(ctx, w, groups, idle)
 
 	var again, lost []error
 	keep := map[groupKey]bool{}
@@ -252,14 +261,12 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 	return consumererror.NewTraces(errors.Join(again...), pick(td, keep))
 }
 
-func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) []error {
+func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group, idle func()) []error {
 	errs := make([]error, len(groups))
 	if len(groups) == 1 {
-		idle := handover.Idle(ctx)
 		errs[0] = e.write(ctx, w, groups[0], idle, idle != nil)
 		return errs
 	}
-	idle := handover.Idle(ctx)
 	slots := make(chan struct{}, writesPerCall)
 	var busy atomic.Int64 // groups that do not only wait
 	busy.Store(int64(len(groups)))

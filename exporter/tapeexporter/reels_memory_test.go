@@ -85,6 +85,19 @@ func TestTracesOfManyCallsShareReels(t *testing.T) {
 	require.Len(t, runsOf(t, "mem://reels-calls"), all-1)
 }
 
+// TestWhatWaitsHoldsNoSpans: the frames of a call that waits for a reel hold what it was called with.
+func TestWhatWaitsHoldsNoSpans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reelRig(t, "reels-spans")
+		td := numbered(1, "")
+		at := -1
+		require.NoError(t, r.ConsumeTraces(handover.OnIdle(t.Context(), func() { at = td.SpanCount() }), td))
+		require.Zero(t, at)
+		r.stop(t)
+	})
+	require.Len(t, runsOf(t, "mem://reels-spans"), 1)
+}
+
 // sink is a store that takes reels and keeps nothing of them.
 type sink struct {
 	deck.Store

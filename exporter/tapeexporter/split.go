@@ -42,6 +42,13 @@ type group struct {
 	resource, scope int
 }
 
+// release lets go of the evidence of a call while the call only waits: thousands of calls wait for a reel, and frames
+// of the collector hold what they were called with.
+func (g *group) release(td ptrace.Traces) {
+	td.ResourceSpans().MoveAndAppendTo(ptrace.NewResourceSpansSlice())
+	g.traces, g.rs, g.ss = ptrace.NewTraces(), ptrace.ResourceSpans{}, ptrace.ScopeSpans{}
+}
+
 // isComplete tells whether the runs of the trace have ended as far as anyone can know. Without agentrun the evidence itself has to
 // say: a span without a parent is there, or every parent that is named. What was emitted again is never complete, in agentrun and here: it belongs to no side.
 func (g *group) isComplete() bool {

@@ -50,6 +50,7 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 		return nil, nil, failure
 	}
 	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
+	r.Set = nil
 	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Placement: s.Placement}
 	if err := w.rows.Add(ctx, rows, r.Idle, r.GoesOn); err != nil {
 		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
