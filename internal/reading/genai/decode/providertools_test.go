@@ -41,6 +41,7 @@ func TestCallsThatTheProviderRanAreRead(t *testing.T) {
 		`[{"type":"file_search_call","id":"fs","queries":["q"],"results":null}]`:                                                                                                                                 `fs file_search {"queries":["q"]} null false`,
 		`[{"executableCode":{"code":"1"}},{"codeExecutionResult":{"output":"1"}}]`:                                                                                                                               ` code_execution {"code":"1"} {"output":"1"} false`,
 		`[{"type":"tool-call","toolCallId":"1","toolName":"s","args":{},"providerExecuted":true}]`:                                                                                                               `1 s {} null false`,
+		`[{"type":"tool_cal","id":"x","name":"f","arguments":{}}]`:                                                                                                                                               ``,
 		`[{"type":"computer_call","id":"c","action":{}},{"type":"tool_call","id":"x","name":"f","args":{}}]`:                                                                                                     ``,
 	} {
 		v, err := exactjson.Parse(text)

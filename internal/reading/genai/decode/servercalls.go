@@ -60,13 +60,15 @@ func serverCall(v exactjson.Value) (ServerCall, bool) {
 		code := v.First("executableCode", "executable_code")
 		c.Name, c.Args = "code_execution", code
 		return c, code.Kind() == exactjson.Object
+	default: // a result, or a part of unknown shape
+		return ServerCall{}, false
 	}
 	if c.Result.Kind() == exactjson.Null {
 		c.Result = exactjson.Value{}
 	}
 	c.IsError = v.Get("status").Str() == "failed"
 	c.answered = !c.Result.IsAbsent()
-	return c, c.Name != "" && !isServerResult(kind)
+	return c, c.Name != ""
 }
 
 func isServerResult(kind string) bool {
