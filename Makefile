@@ -139,11 +139,11 @@ bench-peers: collector $(BIN)/otelcol-peers ## CPU and memory of our pipelines b
 OLD ?= aa813462
 
 bench-against: collector ## CPU of the default pipeline beside that of OLD (a commit), by turns, five rounds; an hour and a half on a quiet machine
-	rm -rf $(BIN)/against && git worktree prune && git worktree add -f --detach $(BIN)/against $(OLD)
+	rm -rf $(BIN)/against && mkdir -p $(BIN)/against && git archive $(OLD) | tar -x -C $(BIN)/against
 	$(GO) -C $(BIN)/against/cmd/otelcol-tapedeck build $(COLLECTOR) -o $(CURDIR)/$(BIN)/otelcol-against .
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/testbed/cmd/benchpeers -against $(BIN)/otelcol-against -against-root $(BIN)/against -shape short,long,corpus -new 0,100 -rounds 5 \
 		-run '^(examples/.*|deck of reels)$$' $(BENCH_AGAINST)
-	git worktree remove --force $(BIN)/against
+	rm -rf $(BIN)/against
 
 bench-assembly: collector $(BIN)/otelcol-peers ## grouping alone beside contrib's, same load (Linux)
 	$(GO) run ./internal/testbed/cmd/benchpeers -table assembly $(BENCH_ASSEMBLY)
