@@ -5,11 +5,14 @@ package reconstruct_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // A sender chooses what its spans look like. Each of these traces must end in tapes that verify or in a reason; the test's own time
@@ -141,5 +144,47 @@ func TestHostileTracesEndInATapeOrAReason(t *testing.T) {
 			write(tr)
 			tr.derive(t)
 		})
+	}
+}
+
+// A few bytes tell a turn, and each recovered request repeats all turns before it.
+func TestTurnsThatOneRecordTellsAreBounded(t *testing.T) {
+	const turns, most = 4000, 1100 // events of a run are as many as the bound on its messages allows
+	var output []string
+	for i := range turns {
+		id := fmt.Sprintf("call_%012d", i)
+		output = append(output, asks(call(id, "f", `{}`)), shows(id, "r"))
+	}
+	loop := list(append(output, says("end"))...)
+	for name, build := range map[string]func(*trace){
+		"the output of a model call": func(tr *trace) {
+			tr.agent("a", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 10, list(user("q")), loop)
+		},
+		"the output of an agent": func(tr *trace) {
+			tr.agent("a", 1, 0, 0, 100, "gen_ai.request.model", "m1", "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", loop)
+		},
+	} {
+		tr := newTrace()
+		build(tr)
+		tp := the(t, tr.runs(t))
+		if len(tp.Events) > most {
+			t.Errorf("%s: %d events", name, len(tp.Events))
+		}
+		if tp.Fidelity.Grade == tape.GradeOffline || !slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool { return strings.Contains(f.Detail, "more turns than are read") }) {
+			t.Errorf("%s: graded %s, and what is missing is not said", name, tp.Fidelity.Grade)
+		}
+	}
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 10*turns)
+	for i := range turns {
+		tr.chat(i+2, 1, 2*i+1, 2*i+2, list(user(fmt.Sprint("q", i))), list(says(fmt.Sprint("a", i))), "gen_ai.response.id", fmt.Sprint("r", i), "gen_ai.request.previous_response.id", fmt.Sprint("r", i-1))
+	}
+	tp, sent := the(t, tr.runs(t)), 0
+	for _, e := range tp.Events {
+		sent += len(e.Request.Messages)
+	}
+	if sent > 1<<19 || tp.Fidelity.Grade == tape.GradeOffline {
+		t.Errorf("a chain of responses: graded %s, and %d messages in its requests", tp.Fidelity.Grade, sent)
 	}
 }

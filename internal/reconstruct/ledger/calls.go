@@ -42,6 +42,17 @@ type learnt struct {
 	signatures map[string]signature       // see signature
 	leftOut    map[spantree.ScopeKey]bool // see LeavesOutEmpty
 	Parameters map[[2]string]bool         // tool and name of each in a request, see takes
+	repeated   int                        // see HasRoom
+}
+
+// maxRepeated bounds the messages that the requests of recovered calls hold together. Each repeats those before
+// it, so they grow with the square of the turns that one attribute tells.
+const maxRepeated = 1 << 18
+
+// HasRoom takes room for a recovered request of n messages, and reports whether the run has it.
+func (c *Ledger) HasRoom(n int) bool {
+	c.repeated += n
+	return c.repeated <= maxRepeated
 }
 
 // Collect reads the calls of a run from its spans and settles which reports tell of one call.

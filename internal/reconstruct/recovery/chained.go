@@ -23,19 +23,24 @@ func GoesOnAfter(m *ledger.Call) bool { return m.Obs.PreviousID != "" }
 // Refuses: a request that shows that response. A response that is not on the tape is a missing model call.
 // Seen in: the Responses API with previous_response_id.
 func ChainRequests(c *ledger.Ledger) {
-	for i, m := range c.Models {
+	answered := map[string]*ledger.Call{} // by the id of the response
+	for _, m := range c.Models {
+		p := answered[m.Obs.PreviousID]
+		if id := m.Obs.ResponseID; id != "" && answered[id] == nil && m.Response != nil && len(m.Request) > 0 {
+			answered[id] = m
+		}
 		if !GoesOnAfter(m) {
 			continue
 		}
-		before := slices.IndexFunc(c.Models[:i], func(p *ledger.Call) bool {
-			return p.Obs.ResponseID == m.Obs.PreviousID && p.Response != nil && len(p.Request) > 0
-		})
-		if before < 0 {
+		if p == nil {
 			m.Note(tape.CodeModelCallHidden, "request.messages", "the request goes on after the response "+m.Obs.PreviousID+", which is not on the tape; it holds what is new alone")
 			continue
 		}
-		p := c.Models[before]
 		if slices.ContainsFunc(m.Request, func(s *chat.Message) bool { return s.ID == p.Response.ID }) {
+			continue
+		}
+		if !c.HasRoom(len(p.Request) + 1) {
+			m.Note(tape.CodeModelCallHidden, "request.messages", "the conversation before the request is longer than is put in front of it; it holds what is new alone")
 			continue
 		}
 		own := instructions(m.Request)

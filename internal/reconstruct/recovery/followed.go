@@ -34,6 +34,9 @@ func ReadFollowed(c *ledger.Ledger) {
 	}
 }
 
+// moreTurns says that a record tells of more calls than are recovered from it.
+const moreTurns = "the record holds more turns than are read; the calls behind are missing"
+
 // readBehind makes the calls that gave the answers behind that of one call.
 func readBehind(c *ledger.Ledger, m *ledger.Call, end uint64, detail string) {
 	followed := m.Followed()
@@ -47,6 +50,10 @@ func readBehind(c *ledger.Ledger, m *ledger.Call, end uint64, detail string) {
 		}
 		if answers++; answers < 2 {
 			continue
+		}
+		if !c.HasRoom(len(m.Request) + i) {
+			m.Note(tape.CodeModelCallHidden, "", moreTurns)
+			return
 		}
 		said, at := chat.TurnAt(followed[i:]), end
 		if said == nil {

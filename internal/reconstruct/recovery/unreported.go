@@ -28,7 +28,7 @@ func RecoverUnreported(c *ledger.Ledger) {
 	switch {
 	case root == nil || !ledger.NoCalls(c):
 	case decode.LoopAt(root.Obs.Output) > 0:
-		c.Models = append(c.Models, turnsOf(root)...)
+		c.Models = append(c.Models, turnsOf(c, root)...)
 	case spantree.IsFailure(root.Obs):
 		m = failedBefore(root)
 	default:
@@ -94,10 +94,14 @@ func namedBy(root *spantree.Node) *ledger.Call {
 }
 
 // turnsOf are the model calls of a run whose span holds all of its turns as one output.
-func turnsOf(root *spantree.Node) (models []*ledger.Call) {
+func turnsOf(c *ledger.Ledger, root *spantree.Node) (models []*ledger.Call) {
 	o := root.Obs
 	_, turns := ledger.AnswersSinceUser(o.Output)
 	for i, at := range turns {
+		if i > 0 && !c.HasRoom(len(o.Input)+at) {
+			models[i-1].Note(tape.CodeModelCallHidden, "", moreTurns)
+			break
+		}
 		m := overRun(root, func(made *genai.Draft) {
 			made.Operation, made.Model, made.Provider = "chat", o.Model, o.Provider
 			made.Request, made.RequestLabel = slices.Concat(o.Input, o.Output[:at]), tape.Recovered
