@@ -17,7 +17,7 @@ import (
 // pair where a text was cut (JavaScript), a name twice, numbers with leading zeros. The value is odd, and what
 // stands around it is whole.
 
-// oddMark begins a text that stands for an odd value. It is a noncharacter, which no text holds.
+// oddMark begins a text that stands for an odd value. It is a noncharacter; a text that holds it is not read.
 const oddMark = "\uffff"
 
 // OddMessages reads a list of messages whose JSON is not strict. Arguments and results that hold an odd value
@@ -73,6 +73,9 @@ func (p *Part) unmark() {
 
 // readOdd reads JSON that is not strict.
 func readOdd(text string) (exactjson.Value, bool) {
+	if strings.Contains(text, oddMark) || strings.Contains(strings.ToLower(text), `\uffff`) {
+		return exactjson.Value{}, false
+	}
 	m := mender{text: text}
 	if !m.value(0, false) || m.space() != len(text) || !m.changed {
 		return exactjson.Value{}, false
@@ -197,6 +200,7 @@ func (m *mender) object(depth int) bool {
 	m.pos++
 	m.out = append(m.out, '{')
 	var members []mended
+	names := map[string]bool{}
 	begin, twice := len(m.out), false
 	for first := true; ; first = false {
 		if m.space(); m.pos < len(m.text) && m.text[m.pos] == '}' {
@@ -219,8 +223,8 @@ func (m *mender) object(depth int) bool {
 		if !m.value(depth, slices.Contains(payloads, name)) {
 			return false
 		}
-		const compared = 64 // names of one object that are looked through for another like it
-		twice = twice || slices.ContainsFunc(members[max(0, len(members)-compared):], func(o mended) bool { return o.name == name })
+		twice = twice || names[name]
+		names[name] = true
 		members = append(members, mended{name, at, len(m.out)})
 	}
 	if twice {
