@@ -624,3 +624,14 @@ func TestAnswerBelowAToolIsNoneOfTheRunWhoseCallsLieInSteps(t *testing.T) {
 		}
 	}
 }
+
+// Rules and alarms of a program trigger too; the run goes on, and its answer counts.
+func TestAStepThatIsTriggeredIsNoGuardrail(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(says("The answer.")))
+	tr.in("test", "alarm", 3, 1, 11, 20, "gen_ai.operation.name", "plan", "triggered", true)
+	if tp := the(t, tr.runs(t)); tp.Run.Status != tape.StatusOK || tp.Output.Text == nil || *tp.Output.Text != "The answer." {
+		t.Errorf("status %s, answer %v", tp.Run.Status, tp.Output.Text)
+	}
+}
