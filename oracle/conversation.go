@@ -192,7 +192,8 @@ func (c *conversation) extend(of *calls, messages []string) {
 	c.messages = messages
 }
 
-// maxScanned is up to how many exchanges those with an id are looked for one by one: most conversations are those of one request.
+// maxScanned is up to how many exchanges those with an id are looked for one by one: most conversations are
+// those of one request.
 const maxScanned = 8
 
 func (c *conversation) add(x *exchange) {

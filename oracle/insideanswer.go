@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// forClients returns a tape without the tool calls that stand inside the answers of models: their provider ran
-// them, and no client asks for them. They keep their places, as events of another type.
+// forClients returns a tape without the tool calls that stand inside the answers of models: their provider
+// ran them, and no client asks for them. They keep their places, as events of another type.
 func forClients(t *tape.Tape) *tape.Tape {
 	inside := func(e tape.Event) bool { return t.InsideAnswer(&e) }
 	if !slices.ContainsFunc(t.Events, inside) {

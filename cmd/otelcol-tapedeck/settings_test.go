@@ -30,7 +30,8 @@ func settingsOf(all map[string]map[reflect.Type][]string, name string, config re
 	}
 }
 
-// TestSettingsOfOneNameMeanOneThing: a name that several components of tapedeck have holds the same kind of value in each.
+// TestSettingsOfOneNameMeanOneThing: a name that several components of tapedeck have holds the same kind of
+// value in each.
 func TestSettingsOfOneNameMeanOneThing(t *testing.T) {
 	factories, err := components()
 	if err != nil {
@@ -66,7 +67,8 @@ func TestSettingsOfOneNameMeanOneThing(t *testing.T) {
 	if all["retry"] != nil {
 		t.Error("retry is called retry_on_failure")
 	}
-	// agentrun reads the tenant and parks what fails, so these two have members of its own there. The others are those of a transport or of one attribute.
+	// agentrun reads the tenant and parks what fails, so these two have members of its own there. The others
+	// are those of a transport or of one attribute.
 	several := []string{"auth", "key", "retry_on_failure", "tenant", "tls"}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if len(all[name]) > 1 && !slices.Contains(several, name) {

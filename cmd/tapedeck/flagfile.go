@@ -13,7 +13,8 @@ import (
 // maxFlagFile bounds a file of flags, in bytes.
 const maxFlagFile = 1 << 20
 
-// takeFlagFile lets a command take its flags from a YAML file: names of flags and their values, lists for repeatable ones. A flag of the command line wins.
+// takeFlagFile lets a command take its flags from a YAML file: names of flags and their values, lists for
+// repeatable ones. A flag of the command line wins.
 func takeFlagFile(c *cobra.Command) {
 	file := c.Flags().String("config", "", "a YAML file with flags of this command by their names; those of the command line win")
 	c.PreRunE = func(cmd *cobra.Command, _ []string) error {

@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagKinds are the flags that mean one thing wherever they stand: the type of their values, and what every help says of them.
+// flagKinds are the flags that mean one thing wherever they stand: the type of their values, and what every
+// help says of them.
 var flagKinds = map[string]struct{ kind, says string }{
 	"check":               {"string", "the command that judges"},
 	"deck":                {"string", "the deck in which a REF is an id; without it $TAPEDECK_DECK"},

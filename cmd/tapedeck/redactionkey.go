@@ -19,7 +19,8 @@ import (
 // keyVariable holds the key when no file is named, as in the examples of the collector.
 const keyVariable = rerun.RedactionKeyVariable
 
-// keyFlags name the key of the redaction. A command that stores tokens and matches them has one pair of flags for both.
+// keyFlags name the key of the redaction. A command that stores tokens and matches them has one pair of flags
+// for both.
 type keyFlags struct{ file, scope *pflag.Flag }
 
 // sharedKey marks the flags of a command that uses the key for both.

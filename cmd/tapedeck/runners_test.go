@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestTheRunnersOfTheDocumentsConform: the runners in docs/evaluate.md do all that whatifd-exec/1 asks for and advises.
+// TestTheRunnersOfTheDocumentsConform: the runners in docs/evaluate.md do all that whatifd-exec/1 asks for
+// and advises.
 func TestTheRunnersOfTheDocumentsConform(t *testing.T) {
 	page := readAll(t, "../../docs/evaluate.md")
 	for language, program := range map[string]string{"python": "python3", "js": "node"} {

@@ -42,8 +42,8 @@ type group struct {
 	resource, scope int
 }
 
-// release lets go of the evidence of a call while the call only waits: thousands of calls wait for a reel, and frames
-// of the collector hold what they were called with.
+// release lets go of the evidence of a call while the call only waits: thousands of calls wait for a reel,
+// and frames of the collector hold what they were called with.
 func (g *group) release(td ptrace.Traces) {
 	td.ResourceSpans().MoveAndAppendTo(ptrace.NewResourceSpansSlice())
 	g.traces, g.rs, g.ss = ptrace.NewTraces(), ptrace.ResourceSpans{}, ptrace.ScopeSpans{}

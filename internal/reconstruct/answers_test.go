@@ -5,7 +5,8 @@ package reconstruct_test
 
 import "testing"
 
-// Requests that hold what is new alone, without what users said: what an agent answered is what a tool of the other one returned.
+// Requests that hold what is new alone, without what users said: what an agent answered is what a tool of the
+// other one returned.
 func TestRequestsOfWhatIsNewAloneShowWhoseAnswerAToolReturned(t *testing.T) {
 	made := func(shown string) *trace {
 		tr := newTrace()
@@ -25,7 +26,8 @@ func TestRequestsOfWhatIsNewAloneShowWhoseAnswerAToolReturned(t *testing.T) {
 	}
 }
 
-// What a tool did is part of the run that was told its answer, as the providers tell it that take objects, and programs that write JSON.
+// What a tool did is part of the run that was told its answer, as the providers tell it that take objects,
+// and programs that write JSON.
 func TestAnswerInAnObjectIsTheSubAgents(t *testing.T) {
 	for _, told := range []string{`{"output": "it was charged twice"}`, `{'output': 'it was charged twice'}`, `[{"type":"text","text":"it was charged twice"}]`, `"it was charged twice"`} {
 		tr := newTrace()

@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A turn that began after a tool call asked for other ones, also where it was over within the millisecond by which clocks may be rounded. Of the calls only the names were recorded.
+// A turn that began after a tool call asked for other ones, also where it was over within the millisecond by
+// which clocks may be rounded. Of the calls only the names were recorded.
 func TestATurnThatBeganAfterACallDidNotAskForIt(t *testing.T) {
 	tr := newTrace()
 	tr.agent("a", 1, 0, 0, 100)

@@ -21,7 +21,8 @@ func TestResultsAsPythonWritesThemTellEqualCallsApart(t *testing.T) {
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", `tool_call poll @3 by 1 = {\"state\":\"queued\"}`, "model_call @4", `tool_call poll @5 by 3 = {\"state\":\"done\"}`, "model_call @6")
 }
 
-// A call failed and left no span. The span of the same call once more holds what the model was shown of that one, and a clock that is behind does not make it the first.
+// A call failed and left no span. The span of the same call once more holds what the model was shown of that
+// one, and a clock that is behind does not make it the first.
 func TestCallIsTheOneOfWhichARequestShowsWhatItHolds(t *testing.T) {
 	one, two := asks(call("toolu_01dppJtv4xn6", "fetch", `{"id":"R-404"}`)), asks(call("toolu_01tL7NLizRBH", "fetch", `{"id":"R-404"}`))
 	for result, want := range map[string]string{"Dana Scully": "tool_call fetch @5 by 3 = Dana Scully", "no answer in 2 s": "tool_call fetch @5 by 1 = no answer in 2 s"} {

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// conventionsTable lists the attributes of the conventions: name, type, the span that bears it here, where its
-// value lands, and why it does not. Its origin stands in its first lines.
+// conventionsTable lists the attributes of the conventions: name, type, the span that bears it here, where
+// its value lands, and why it does not. Its origin stands in its first lines.
 const conventionsTable = "testdata/conventions.tsv"
 
 // marked is a value of each type that stands nowhere else, and how a tape writes it.
@@ -42,8 +42,8 @@ var messagesMarked = map[string]string{
 	"gen_ai.completion":          list(says("marked-7391")),
 }
 
-// TestConventionsLandOrAreNamed sends each attribute of the conventions in a run. Its value stands on the tape,
-// or the table says that it does not, and why.
+// TestConventionsLandOrAreNamed sends each attribute of the conventions in a run. Its value stands on the
+// tape, or the table says that it does not, and why.
 func TestConventionsLandOrAreNamed(t *testing.T) {
 	body, err := os.ReadFile(conventionsTable)
 	if err != nil {
@@ -97,8 +97,8 @@ func TestConventionsLandOrAreNamed(t *testing.T) {
 	}
 }
 
-// writtenTapes derives a run with a span of each kind, which change is given by name, and returns the tapes as
-// they are written.
+// writtenTapes derives a run with a span of each kind, which change is given by name, and returns the tapes
+// as they are written.
 func writtenTapes(t *testing.T, change func(map[string]ptrace.Span)) string {
 	t.Helper()
 	ask := asks(call("call_AAAAAAAAAAAAAAAA", "f", `{"x":1}`))

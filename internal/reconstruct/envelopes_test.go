@@ -95,7 +95,8 @@ func TestFailureThatIsAllOfAResultIsNoEnvelope(t *testing.T) {
 	}
 }
 
-// Arguments that look like an envelope are none where the tool has a parameter of that name, or others of the reporter stand outside of it.
+// Arguments that look like an envelope are none where the tool has a parameter of that name, or others of the
+// reporter stand outside of it.
 func TestArgumentsThatAreKnownToBeAreNoEnvelope(t *testing.T) {
 	const args, definition = `{"call":{"payload":{"city":"Paris"}}}`, `[{"type":"function","name":"f","parameters":{"type":"object","properties":{"NAME":{"type":"object"}}}}]`
 	for name, c := range map[string]struct {
@@ -129,7 +130,8 @@ func TestArgumentsThatAreKnownToBeAreNoEnvelope(t *testing.T) {
 	}
 }
 
-// Of equal calls, a result that one of them was shown as it is is not taken for an envelope of what another one was shown.
+// Of equal calls, a result that one of them was shown as it is is not taken for an envelope of what another
+// one was shown.
 func TestAResultIsThatOfTheCallThatWasShownItAsItIs(t *testing.T) {
 	tr := newTrace()
 	ask := asks(call("call_0001", "look", `{}`), call("call_0002", "look", `{}`))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The clock of the tools is ahead of that of the models by more than the time between an answer and its call. No request was recorded.
+// The clock of the tools is ahead of that of the models by more than the time between an answer and its call.
+// No request was recorded.
 func TestEqualCallsOfSeveralTurnsAreThoseThatWereAskedForInTheirOrder(t *testing.T) {
 	tr := newTrace()
 	tr.agent("a", 1, 0, 0, 100)

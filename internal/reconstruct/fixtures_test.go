@@ -31,8 +31,8 @@ import (
 
 var updateFixtures = flag.Bool("fixtures.update", false, "write what the tapes of the fixtures say")
 
-// fixturesFolder holds a folder for each rule, testdata/rules/<stage>/<rule>. A file yes-*.txtar is a run that
-// the rule repairs. A file no-*.txtar looks alike and is left alone. Each holds:
+// fixturesFolder holds a folder for each rule, testdata/rules/<stage>/<rule>. A file yes-*.txtar is a run
+// that the rule repairs. A file no-*.txtar looks alike and is left alone. Each holds:
 //
 //	spans.jsonl   the telemetry, OTLP/JSON, one span a line
 //	tapes.txt     what the tapes say

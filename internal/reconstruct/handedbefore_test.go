@@ -5,7 +5,8 @@ package reconstruct_test
 
 import "testing"
 
-// Spans of a stream that stand for a whole loop hold all that was said in it, and who reads the stream is handed that.
+// Spans of a stream that stand for a whole loop hold all that was said in it, and who reads the stream is
+// handed that.
 func TestTheReaderOfAStreamIsHandedAllThatWasSaidInIt(t *testing.T) {
 	tr := newTrace()
 	tr.in("org.springframework.boot", "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "spring.ai.chat.client.stream", "true")

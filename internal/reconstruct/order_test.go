@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// Of a model call and a tool that began in the same millisecond, the one that was over at once may have asked for the tool; one that went on after that was made by an agent that the
-// tool runs.
+// Of a model call and a tool that began in the same millisecond, the one that was over at once may have asked
+// for the tool; one that went on after that was made by an agent that the tool runs.
 func TestCallsOfOneMillisecondStandAsTheyMayHaveCausedEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  int
@@ -28,7 +28,8 @@ func TestCallsOfOneMillisecondStandAsTheyMayHaveCausedEachOther(t *testing.T) {
 	}
 }
 
-// Clocks of JavaScript give starts in whole milliseconds. What a tool asks a model itself begins after the tool, whichever ended first.
+// Clocks of JavaScript give starts in whole milliseconds. What a tool asks a model itself begins after the
+// tool, whichever ended first.
 func TestWhatAToolAsksAModelComesAfterIt(t *testing.T) {
 	tr := newTrace()
 	tr.agent("a", 1, 0, 0, 100)
@@ -41,8 +42,8 @@ func TestWhatAToolAsksAModelComesAfterIt(t *testing.T) {
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call expert @3 by 1 = s", "model_call @4", "tool_call look @5 by 3 = here", "model_call @6", "model_call @7")
 }
 
-// A call without a span stands right behind the answer that asked for it, also where the next model call seems to have begun within the last millisecond of that answer; one that began before
-// that stays before it.
+// A call without a span stands right behind the answer that asked for it, also where the next model call
+// seems to have begun within the last millisecond of that answer; one that began before that stays before it.
 func TestCallsWithoutSpansComeBeforeWhatBeganInTheSameMillisecond(t *testing.T) {
 	for before, want := range map[int][]string{
 		400_000:   {"model_call @2", "tool_call expert by 1 = s (recovered)", "model_call @4", "model_call @7"},

@@ -9,7 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Hand-written spans record repr(result). What the model was shown says whether the quotes are the text's own.
+// Hand-written spans record repr(result). What the model was shown says whether the quotes are the text's
+// own.
 func TestAResultInQuotesOfPythonIsWhatTheModelWasShown(t *testing.T) {
 	for shown, want := range map[string]string{"it is\nfree": "it is\nfree", `'it is\nfree'`: `'it is\nfree'`} {
 		ask := asks(call("c1", "f", `{"x":1}`))
@@ -53,7 +54,8 @@ func TestPythonTextOfAResultIsTheValue(t *testing.T) {
 	}
 }
 
-// agno before 2 writes None as the result of a tool that threw, and no failure; the messages of the next request say which results are failures.
+// agno before 2 writes None as the result of a tool that threw, and no failure; the messages of the next
+// request say which results are failures.
 func TestNoneBesideAFailureThatTheModelWasToldOfIsAFailure(t *testing.T) {
 	told := func(content, failed string) string {
 		return `"role='tool' content='` + content + `' name=None tool_call_id='c1' tool_calls=None tool_name='f' tool_call_error=` + failed + `"`

@@ -46,8 +46,8 @@ func TestRulesThatMayChangePlacesMakeTheSameTapes(t *testing.T) {
 	})
 }
 
-// TestRulesStandAfterThoseThatTheyName holds that the declared order is a permitted one, so that no rules wait
-// for each other.
+// TestRulesStandAfterThoseThatTheyName holds that the declared order is a permitted one, so that no rules
+// wait for each other.
 func TestRulesStandAfterThoseThatTheyName(t *testing.T) {
 	rows, _ := rulesInSource(t)
 	named := 0

@@ -5,7 +5,8 @@ package reconstruct_test
 
 import "testing"
 
-// The body of a request that a function of the program recorded tells the instructions before the very messages that a span holds.
+// The body of a request that a function of the program recorded tells the instructions before the very
+// messages that a span holds.
 func TestABodyThatAFunctionRecordedTellsTheInstructions(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent, want string

@@ -58,7 +58,8 @@ func TestConversationThatOnlyAStateHoldsIsARun(t *testing.T) {
 	}
 }
 
-// Spans inside the outermost one recorded states of their own: those of nested agents, or the same conversation with more of it.
+// Spans inside the outermost one recorded states of their own: those of nested agents, or the same
+// conversation with more of it.
 func TestAnswersOfNestedStatesAreRecoveredToo(t *testing.T) {
 	state := func(messages ...string) string { return `{"messages":["` + strings.Join(messages, `","`) + `"]}` }
 	said := func(text string) string { return "ChatMessage(role='assistant', content='" + text + "')" }

@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// A result that looks like an envelope stays as it is and is named, unless the conversation shows what its reporter records.
+// A result that looks like an envelope stays as it is and is named, unless the conversation shows what its
+// reporter records.
 func TestSuspectedEnvelopeIsNamed(t *testing.T) {
 	const city = `{"city":"Nairobi","sky":"sunny"}`
 	type tool struct{ name, result string }
@@ -108,7 +109,8 @@ func TestValueThatAnMCPServerWrapsIsSuspected(t *testing.T) {
 	}
 }
 
-// Few reporters say that a tool has a server. A lone number below the name of a value is suspected then as well; a text has such a name from its tool too.
+// Few reporters say that a tool has a server. A lone number below the name of a value is suspected then as
+// well; a text has such a name from its tool too.
 func TestNumberBelowTheNameOfAValueIsSuspected(t *testing.T) {
 	for result, want := range map[string]tape.Label{`{"value":26.8}`: tape.Lossy, `{"result":true}`: tape.Lossy, `{"content":"ready"}`: "", `{"data":[1]}`: "", `{"result":null}`: "", `{"height":26.8}`: ""} {
 		tr := newTrace()

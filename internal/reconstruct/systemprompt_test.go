@@ -54,7 +54,8 @@ func TestInstructionsThatAHistoryLacksAreSaid(t *testing.T) {
 	}
 }
 
-// A memory that was filled before holds the instructions behind what was said earlier. Several messages of the system are notes along the way.
+// A memory that was filled before holds the instructions behind what was said earlier. Several messages of
+// the system are notes along the way.
 func TestInstructionsMayStandBehindAHistory(t *testing.T) {
 	note := `{"role":"system","parts":[{"type":"text","content":"be brief"}]}`
 	for name, c := range map[string]struct {

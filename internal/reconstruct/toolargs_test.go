@@ -10,7 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Python's decorators record every parameter of a function, those that it was called without as their defaults.
+// Python's decorators record every parameter of a function, those that it was called without as their
+// defaults.
 func TestNullThatNobodyAskedForIsADefault(t *testing.T) {
 	build := func(asked, received string) tape.Event {
 		ask := strings.Replace(asks(call("c1", "f", asked)), `,"arguments":none`, "", 1)

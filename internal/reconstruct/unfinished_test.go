@@ -38,7 +38,8 @@ func TestLastCallOfWhichNothingIsRecorded(t *testing.T) {
 	}
 }
 
-// Where no answer of any call is on record, that the last one shows none either does not mean that the run did not end.
+// Where no answer of any call is on record, that the last one shows none either does not mean that the run
+// did not end.
 func TestWhoRecordsNoAnswersShowsNoneOfTheLastCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		first string // the answer of the first call

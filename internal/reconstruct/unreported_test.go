@@ -57,7 +57,8 @@ func TestRunThatFailedInAClientOfAModelAskedOne(t *testing.T) {
 	}
 }
 
-// A crew whose first model call threw is recorded as what it was handed, and how it failed: that it asked a model, the error tells.
+// A crew whose first model call threw is recorded as what it was handed, and how it failed: that it asked a
+// model, the error tells.
 func TestCrewWhoseFirstModelCallThrewIsARun(t *testing.T) {
 	const task = `{"id":"1","description":"count the days"}`
 	for name, c := range map[string]struct {
@@ -90,7 +91,8 @@ func TestCrewWhoseFirstModelCallThrewIsARun(t *testing.T) {
 	}
 }
 
-// A run that kept what its model was sent, and answered, asked it once. Where more was said, others tell of it.
+// A run that kept what its model was sent, and answered, asked it once. Where more was said, others tell of
+// it.
 func TestRunThatKeptItsRequestAskedAModelOnce(t *testing.T) {
 	const system, asked = `{"role":"system","content":"You are an assistant."}`, `{"role":"user","content":"Count the days."}`
 	for name, c := range map[string]struct {

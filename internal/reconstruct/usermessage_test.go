@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// OpenLIT's spans of LangGraph stand around those of LangChain, which know the question. Of a model call that failed no request is recorded.
+// OpenLIT's spans of LangGraph stand around those of LangChain, which know the question. Of a model call that
+// failed no request is recorded.
 func TestQuestionStandsBetweenTheRunAndItsFirstModelCall(t *testing.T) {
 	build := func(request string) *tape.Tape {
 		tr := newTrace()
@@ -65,7 +66,8 @@ func TestUserMessageThatIsJSONIsTheWholeText(t *testing.T) {
 	}
 }
 
-// crewOutput is what CrewAI's crew returns, as OpenInference records it: the conversation of each task stands in it.
+// crewOutput is what CrewAI's crew returns, as OpenInference records it: the conversation of each task stands
+// in it.
 func crewOutput(tasks ...string) string {
 	out := ""
 	for i, task := range tasks {

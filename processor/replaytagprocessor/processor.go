@@ -63,7 +63,8 @@ func (t *tagger) metrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metri
 	return md, nil
 }
 
-// resource tags a resource by the first setting that has an id for it. A tag that is there stays: a replay knows itself best.
+// resource tags a resource by the first setting that has an id for it. A tag that is there stays: a replay
+// knows itself best.
 func (t *tagger) resource(ctx context.Context, request client.Metadata, r pcommon.Resource) {
 	if _, there := r.Attributes().Get(t.key); there {
 		return

@@ -161,7 +161,8 @@ func BenchmarkGate(b *testing.B) {
 	})
 }
 
-// BenchmarkWrite is the whole export: evidence to part, tape and oracle in a deck. The deck of reels has the gate too.
+// BenchmarkWrite is the whole export: evidence to part, tape and oracle in a deck. The deck of reels has the
+// gate too.
 func BenchmarkWrite(b *testing.B) {
 	for _, store := range []string{"mem", "gate", "file", "reels"} {
 		b.Run(store, func(b *testing.B) {
@@ -253,7 +254,8 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(b.N*spans), "cpu-ns/span")
 }
 
-// toReels writes runs one after the other, as far as each of them need not wait for its reel. end waits for the last reel.
+// toReels writes runs one after the other, as far as each of them need not wait for its reel. end waits for
+// the last reel.
 func toReels(b *testing.B, w *ReelWriter) (write func(Request), end func()) {
 	var waiting sync.WaitGroup
 	write = func(r Request) {

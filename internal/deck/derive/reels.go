@@ -58,8 +58,8 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 	return s, written, failure
 }
 
-// derive makes the rows of a part: with its tapes, or alone where there are none or the gate keeps them. Such a
-// failure comes with the rows. Without rows the gate has failed itself.
+// derive makes the rows of a part: with its tapes, or alone where there are none or the gate keeps them. Such
+// a failure comes with the rows. Without rows the gate has failed itself.
 func (w *ReelWriter) derive(ctx context.Context, location deck.Location, s *Stored, row reel.Row) ([]reel.Row, []Written, error) {
 	text := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(text) }()

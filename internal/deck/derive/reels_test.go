@@ -15,7 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
-// TestAWaitingDeliveryHoldsNoEvidence: the rows that wait for a reel are bytes, and the spans behind them are garbage.
+// TestAWaitingDeliveryHoldsNoEvidence: the rows that wait for a reel are bytes, and the spans behind them are
+// garbage.
 func TestAWaitingDeliveryHoldsNoEvidence(t *testing.T) {
 	mem.Drop("waiting")
 	d, err := deck.OpenLayout(t.Context(), "mem://waiting", deck.LayoutReels)

@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// Recovered turns a panic into an error that wraps sentinel; it is deferred. It guards every function that takes
-// evidence in: a panic over one trace must not end the process, because a spool would deliver the same trace
-// again after each start.
+// Recovered turns a panic into an error that wraps sentinel; it is deferred. It guards every function that
+// takes evidence in: a panic over one trace must not end the process, because a spool would deliver the same
+// trace again after each start.
 func Recovered(err *error, sentinel error, trace string) {
 	if p := recover(); p != nil {
 		*err = Defect(sentinel, trace, p)

@@ -53,8 +53,8 @@ func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err
 // maxScore bounds what a command says, in bytes.
 const maxScore = 1 << 20
 
-// ParseScorer reads the name of a scorer: exact, structural, semantic, tools, or check:COMMAND and exec:COMMAND, which get the environment env; nil is
-// that of this program.
+// ParseScorer reads the name of a scorer: exact, structural, semantic, tools, or check:COMMAND and
+// exec:COMMAND, which get the environment env; nil is that of this program.
 func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, error) {
 	like := func(of func(c *contract.ScoreCase) float64) Scorer {
 		return Scorer{Name: name, Compares: true, score: func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// keptAttributes are those of the GenAI conventions that no member of a tape holds. They are kept as they were
-// recorded, see internal/reconstruct/testdata/conventions.tsv.
+// keptAttributes are those of the GenAI conventions that no member of a tape holds. They are kept as they
+// were recorded, see internal/reconstruct/testdata/conventions.tsv.
 var keptAttributes = map[string]bool{
 	"gen_ai.prompt.name": true, "gen_ai.prompt.version": true, "gen_ai.request.reasoning.level": true, "gen_ai.conversation.compacted": true,
 	"gen_ai.request.encoding_formats": true, "gen_ai.embeddings.dimension.count": true, "gen_ai.response.time_to_first_chunk": true,

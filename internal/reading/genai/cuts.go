@@ -66,8 +66,8 @@ func wholeOnly(span ptrace.Span) (rest ptrace.Span, cuts int, changed bool) {
 	return rest, cuts, changed
 }
 
-// preferWhole gives a draft the values that were read without any cut one, where they say as much. It labels the
-// values that only the cut ones hold.
+// preferWhole gives a draft the values that were read without any cut one, where they say as much. It labels
+// the values that only the cut ones hold.
 func preferWhole(o, whole *dialect.Draft) {
 	if len(whole.Request) > 0 && whole.RequestLabel == "" && len(whole.Request) >= len(o.Request) {
 		o.Request, o.RequestLabel = withTexts(whole.Request, o.Request), ""

@@ -52,8 +52,8 @@ import (
 )
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it. The order counts: the first
-// that recognises a span is its dialect, so one that also follows a convention stands before it. There is room
-// for 62, see the bits in recognise.go.
+// that recognises a span is its dialect, so one that also follows a convention stands before it. There is
+// room for 62, see the bits in recognise.go.
 var Dialects = []*dialect.Dialect{
 	semconv.Tee, forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, google.QwenCode, codex.Dialect, copilot.Dialect, waza.Dialect,
 	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, langtrace.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, monocle.Dialect, sentry.Dialect,

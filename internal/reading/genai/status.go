@@ -94,8 +94,8 @@ func leftByException(span ptrace.Span) bool {
 	return last.Name() == "exception" && last.Timestamp() <= span.EndTimestamp() && span.EndTimestamp()-last.Timestamp() <= leavesWithin
 }
 
-// pausedBy is what a span waits for: it ended with the exception of a pause, its result or its last message is
-// the request for an approval, or it is an agent that gives the pause as its reason to end. Some
+// pausedBy is what a span waits for: it ended with the exception of a pause, its result or its last message
+// is the request for an approval, or it is an agent that gives the pause as its reason to end. Some
 // instrumentations call such a span failed, some call it ok.
 func pausedBy(s *dialect.Source, o *dialect.Draft) (waits tape.Waiting) {
 	for _, event := range s.Span.Events().All() {

@@ -161,7 +161,8 @@ type brackets struct {
 	quoted, escaped bool
 }
 
-// scan goes to the end of the document or of the line, whichever comes first, and returns how many bytes it read.
+// scan goes to the end of the document or of the line, whichever comes first, and returns how many bytes it
+// read.
 func (b *brackets) scan(chunk []byte) int {
 	depth, quoted, escaped := b.depth, b.quoted, b.escaped
 	used := 0

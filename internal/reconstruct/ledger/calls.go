@@ -45,8 +45,8 @@ type learnt struct {
 	repeated   int                        // see HasRoom
 }
 
-// maxRepeated bounds the messages that the requests of recovered calls hold together. Each repeats those before
-// it, so they grow with the square of the turns that one attribute tells.
+// maxRepeated bounds the messages that the requests of recovered calls hold together. Each repeats those
+// before it, so they grow with the square of the turns that one attribute tells.
 const maxRepeated = 1 << 18
 
 // HasRoom takes room for a recovered request of n messages, and reports whether the run has it.

@@ -30,7 +30,8 @@ func isDispatch(t *ledger.Call, a *ledger.Asked, known map[string]bool) bool {
 		chat.HandsOver(t.Obs.Args.Value, a.Part.Name, a.Part.ID, a.Part.Args)
 }
 
-// readDispatched reads the spans of functions that run any tool as the calls of the tools that they were handed.
+// readDispatched reads the spans of functions that run any tool as the calls of the tools that they were
+// handed.
 //
 // Needs: a span that is paired, with the whole call in its arguments.
 // Refuses: a name that the conversation knows.

@@ -17,8 +17,8 @@ type Place struct {
 	Fixed bool
 }
 
-// Drawn lists the rules of a stage in an order that their places permit, drawn by a seed. 0 leaves them in the
-// order in which they stand.
+// Drawn lists the rules of a stage in an order that their places permit, drawn by a seed. 0 leaves them in
+// the order in which they stand.
 func Drawn[R any](seed uint64, rules []R, placeOf func(R) Place) []R {
 	if seed == 0 {
 		return rules

@@ -23,8 +23,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// mergeRule makes one of several spans that report the same. The spans are in order. It notes in standsFor which span speaks for one
-// that is gone, or for a parent that never came.
+// mergeRule makes one of several spans that report the same. The spans are in order. It notes in standsFor
+// which span speaks for one that is gone, or for a parent that never came.
 type mergeRule struct {
 	id    rule.ID
 	merge func(nodes []*Node, standsFor map[pcommon.SpanID]pcommon.SpanID) []*Node

@@ -115,8 +115,8 @@ type Place struct {
 // Talk is the conversation of a model call.
 type Talk struct {
 	Messages []*chat.Message // see Request
-	// Followed is what stands in the recorded request from the answer on, see splitAtAnswer, or in an output of
-	// several turns, see loopOf.
+	// Followed is what stands in the recorded request from the answer on, see splitAtAnswer, or in an output
+	// of several turns, see loopOf.
 	Followed []*chat.Message
 	Made     *chat.Messages // of all nodes of the trace
 	Omits    bool           // its request holds messages of which the place alone is known

@@ -35,7 +35,8 @@ func refuses(e *tape.Error) bool { return e != nil && refusals.MatchString(e.Typ
 // Needs: a run span, or a step around the last event, with the error of a guardrail or a validator; or a
 // guardrail that refused, and after which the run asked no model.
 // Refuses: a run span with another text as its answer.
-// Seen in: OpenAI's Agents SDK under several instrumentations; Pydantic AI, whose validators run out of retries.
+// Seen in: OpenAI's Agents SDK under several instrumentations; Pydantic AI, whose validators run out of
+// retries.
 func refusedByCheck(o *outputFacts, was claim) bool {
 	if o.told != "" && o.told != was.text {
 		return false

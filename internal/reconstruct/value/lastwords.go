@@ -140,7 +140,8 @@ func handedOnByProgram(o *outputFacts, was claim) claim {
 	return was
 }
 
-// concludedByProgram is what the assistant says at the end of the state with which a step around all calls ended.
+// concludedByProgram is what the assistant says at the end of the state with which a step around all calls
+// ended.
 //
 // Needs: a state that is the last request and one answer.
 // Refuses: a last answer that asks for no tool; a last call of which a tool ran.

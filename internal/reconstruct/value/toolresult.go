@@ -136,7 +136,8 @@ func failureShown(r *resultFacts) bool { return isShown(r) && r.failed && !r.res
 // Seen in: instrumentations of a provider's client alone.
 func isShown(r *resultFacts) bool { return r.shown != nil }
 
-// ranAtProvider reports a call of a tool that the provider ran, whose answer does not tell what the tool found.
+// ranAtProvider reports a call of a tool that the provider ran, whose answer does not tell what the tool
+// found.
 //
 // Needs: a call without a span that stands in an answer as done.
 // Refuses: a result in the answer.

@@ -35,8 +35,8 @@ var (
 	notTypedLast = wordSet("label placeholder caption tooltip")
 )
 
-// asked3 has the first three bytes of each word by which a label asks for something, five bits of each: their case does
-// not count. Most labels are identifiers and types, which have none of them.
+// asked3 has the first three bytes of each word by which a label asks for something, five bits of each: their
+// case does not count. Most labels are identifiers and types, which have none of them.
 var asked3 = func() (begins [1 << 15]bool) {
 	words := slices.Concat(askedWords, askedKeys, slices.Collect(maps.Keys(askedShort)), slices.Collect(maps.Keys(askedCodes)), []string{"time"})
 	for _, w := range words {
@@ -52,8 +52,8 @@ var asked3 = func() (begins [1 << 15]bool) {
 
 func threeOf(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 
-// mayAsk reports whether a label can have a word by which it asks for something. Letters beyond ASCII have other bytes
-// in lower case.
+// mayAsk reports whether a label can have a word by which it asks for something. Letters beyond ASCII have
+// other bytes in lower case.
 func mayAsk(label string) bool {
 	for i := range len(label) - 1 {
 		third := byte(0)

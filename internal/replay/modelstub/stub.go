@@ -330,8 +330,8 @@ func (s *Session) answer(r *Request, live *conversation, found []agreement) Answ
 		}
 		return Answer{Outcome: NoTurn, Nearest: s.nearest(r, live, found)}
 	}
-	// content first: of those that agree, those of the model and the tools; then what agrees in most respects;
-	// then the order of the recording
+	// content first: of those that agree, those of the model and the tools; then what agrees in most
+	// respects; then the order of the recording
 	order := func(a, b candidate) int {
 		if a.astray != b.astray {
 			if a.astray {

@@ -58,7 +58,8 @@ var adviceFor = map[tape.Code]advice{
 	CodeNoCallID:                 {tape.SeverityInfo, "tool calls have no id", always("none needed while names and arguments tell the calls apart")},
 }
 
-// semconvSwitch is the setting of instrumentations that follow OpenTelemetry's conventions, for those that are not told apart.
+// semconvSwitch is the setting of instrumentations that follow OpenTelemetry's conventions, for those that
+// are not told apart.
 const semconvSwitch = "OpenTelemetry's own instrumentations: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
 
 // contentSwitch names the setting that turns the capture of content on, and says when log records carry that content.

@@ -30,7 +30,8 @@ func EndsInside(text string) bool {
 	return inside
 }
 
-// isClosed reports a text with brackets around it of which the last one closes the first one. Most texts that are JSON are told so, without a look at what stands in them.
+// isClosed reports a text with brackets around it of which the last one closes the first one. Most texts that
+// are JSON are told so, without a look at what stands in them.
 func isClosed(text string) bool {
 	text = strings.Trim(text, " \t\r\n")
 	if text == "" || text[0] != '{' && text[0] != '[' {
@@ -54,7 +55,8 @@ func isClosed(text string) bool {
 	return false
 }
 
-// closingQuote is the place of the quote that ends a text in quotes, from a place in it on; -1 where none does.
+// closingQuote is the place of the quote that ends a text in quotes, from a place in it on; -1 where none
+// does.
 func closingQuote(text string, from int) int {
 	for {
 		n := strings.IndexByte(text[from:], '"')

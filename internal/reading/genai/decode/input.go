@@ -10,13 +10,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Many producers write one attribute for everything that went into a span and one for everything that came out. Each holds
-// a text, a provider's request or response, or the arguments or return value of a function.
+// Many producers write one attribute for everything that went into a span and one for everything that came
+// out. Each holds a text, a provider's request or response, or the arguments or return value of a function.
 
 // maxInput bounds wrappings of an input or output.
 const maxInput = 4
 
-// InputMessages reads the input of an agent: a text, messages, a request, or the arguments of the function that runs the agent.
+// InputMessages reads the input of an agent: a text, messages, a request, or the arguments of the function
+// that runs the agent.
 func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 	inner, ok := Structure(v)
 	if !ok {
@@ -50,7 +51,8 @@ func textInput(v exactjson.Value) []Message {
 	return messages
 }
 
-// argumentInput reads the only argument of a function, or its named arguments. A user may write JSON that is no request.
+// argumentInput reads the only argument of a function, or its named arguments. A user may write JSON that is
+// no request.
 func argumentInput(v exactjson.Value, depth int) (messages []Message, system []Part, ok bool) {
 	args, kwargs := v.Get("args"), v.Get("kwargs")
 	switch {
@@ -102,7 +104,8 @@ func wrappedInput(v exactjson.Value, depth int) (messages []Message, system []Pa
 	return nil, nil, false
 }
 
-// isBrokenStructure tells a structure that was cut, or written as a Python repr, from a text that happens to begin with a bracket.
+// isBrokenStructure tells a structure that was cut, or written as a Python repr, from a text that happens to
+// begin with a bracket.
 func isBrokenStructure(text string) bool {
 	text = strings.TrimSpace(text)
 	for _, begin := range []string{`{"`, `{'`, `[{`, `["`, `['`, `[[`, "{}", "[]"} {

@@ -8,9 +8,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Pydantic AI keeps a conversation in types of its own: {kind: "request", instructions, parts: [{part_kind, content, …}]} and
-// {kind: "response", parts}. One request holds everything between two answers: instructions, the user's words, a result per call.
-// MLflow records these types as they are, and so does a program that dumps the state of an agent.
+// Pydantic AI keeps a conversation in types of its own: {kind: "request", instructions, parts: [{part_kind,
+// content, …}]} and {kind: "response", parts}. One request holds everything between two answers:
+// instructions, the user's words, a result per call. MLflow records these types as they are, and so does a
+// program that dumps the state of an agent.
 
 // kindMessages reads such a message as one message per role. ok is false for any other object.
 func kindMessages(v exactjson.Value) (messages []Message, ok bool) {
@@ -44,7 +45,8 @@ func kindMessages(v exactjson.Value) (messages []Message, ok bool) {
 	return messages, len(messages) > 0
 }
 
-// kindPart reads one part of a message of the kind, which may hold nothing. known is false for an object that names no kind of part.
+// kindPart reads one part of a message of the kind, which may hold nothing. known is false for an object that
+// names no kind of part.
 func kindPart(v exactjson.Value, kind string) (role tape.Role, parts []Part, known bool) {
 	content := v.Get("content")
 	id, name := TextOfID(v.Get("tool_call_id")), v.Get("tool_name").Str()

@@ -11,10 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Lists remembers the message lists of one trace. A conversation is resent whole with every turn, so the text of a list mostly begins with
-// the text of one that was read before. The elements of that beginning are not read again. What Messages returns is what it would be
-// without a memory. The list belongs to the caller. Its parts are shared: who changes some clones them first (CloneParts). The zero value is
-// ready; nil remembers nothing. It is not safe for concurrent use.
+// Lists remembers the message lists of one trace. A conversation is resent whole with every turn, so the text
+// of a list mostly begins with the text of one that was read before. The elements of that beginning are not
+// read again. What Messages returns is what it would be without a memory. The list belongs to the caller. Its
+// parts are shared: who changes some clones them first (CloneParts). The zero value is ready; nil remembers
+// nothing. It is not safe for concurrent use.
 type Lists struct {
 	known []*knownList // the one that was used last comes last
 }

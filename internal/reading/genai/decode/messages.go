@@ -298,7 +298,8 @@ func isPartOnly(v exactjson.Value) bool {
 	return false
 }
 
-// isPlain reports a message of which every member is one that RoleMessage reads, so that it has no other shape. Most messages are such.
+// isPlain reports a message of which every member is one that RoleMessage reads, so that it has no other
+// shape. Most messages are such.
 func isPlain(v exactjson.Value) bool {
 	if v.Kind() != exactjson.Object {
 		return false

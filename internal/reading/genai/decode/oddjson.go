@@ -14,15 +14,15 @@ import (
 )
 
 // Producers write JSON that no strict reader takes: NaN and Infinity (Python), a lone half of a surrogate
-// pair where a text was cut (JavaScript), a name twice, numbers with leading zeros. The value is odd, and what
-// stands around it is whole.
+// pair where a text was cut (JavaScript), a name twice, numbers with leading zeros. The value is odd, and
+// what stands around it is whole.
 
 // oddMark begins a text that stands for an odd value. It is a noncharacter; a text that holds it is not read.
 const oddMark = "\uffff"
 
 // OddMessages reads a list of messages whose JSON is not strict. Arguments and results that hold an odd value
-// are kept as the text that was recorded, and arguments are labelled. ok is false for strict JSON, for what is
-// no JSON, and for a text that ends early.
+// are kept as the text that was recorded, and arguments are labelled. ok is false for strict JSON, for what
+// is no JSON, and for a text that ends early.
 func OddMessages(text string, role tape.Role) (messages []Message, ok bool) {
 	v, ok := readOdd(text)
 	if !ok {

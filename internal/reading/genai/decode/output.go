@@ -225,7 +225,8 @@ func nestedOutput(o output, name string, body exactjson.Value) ([]Message, bool)
 	return messages, messages != nil
 }
 
-// statedOutput reads a member whose name says that it is the answer, also where the answer is JSON of its own.
+// statedOutput reads a member whose name says that it is the answer, also where the answer is JSON of its
+// own.
 func statedOutput(o output, _ string, body exactjson.Value) ([]Message, bool) {
 	if messages := o.inside(body); messages != nil {
 		return messages, true
@@ -241,21 +242,24 @@ func (o output) inside(body exactjson.Value) []Message {
 	return outputMessages(body, o.depth+1, body.Kind() == exactjson.String)
 }
 
-// Members that stand beside a text which is all that was answered: what was asked before it, what it is, where it came from and what it took.
+// Members that stand beside a text which is all that was answered: what was asked before it, what it is,
+// where it came from and what it took.
 var (
 	beside = regexp.MustCompile(`(?i)^(id|.+_?id|lc|example|model|object|created(_?at)?|usage|.*tokens?|finish_?reason|stop_?reason|status|state|subtype|is_?error|error|refusal|role|name|num_turns|messages|content|annotations|audio|function_call|inputs?|question|query|prompt|task|context|documents|sources|citations|version|tags|` +
 		`(user|reasoning|latency|duration|elapsed|cost|time).*|.*(history|steps|metadata|kwargs|tool_?calls|_ms|_usd))$`)
 	textualType = regexp.MustCompile(`(?i)(text|^ai|message|assistant|result|output|response)`)
 )
 
-// Wraps reports an object around a text under a name that says that it came out: nothing else in it may be a part of an answer in JSON.
+// Wraps reports an object around a text under a name that says that it came out: nothing else in it may be a
+// part of an answer in JSON.
 func Wraps(v exactjson.Value, name string) bool {
 	return !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
 		return m.Name != name && !beside.MatchString(m.Name) && !(m.Name == "type" && textualType.MatchString(m.Value.Str())) && !m.Value.IsEmpty()
 	})
 }
 
-// saidInTurns reports an answer that is the texts of the last turns of a conversation, one after the other: who streams a run may return all that it streamed (agno 1).
+// saidInTurns reports an answer that is the texts of the last turns of a conversation, one after the other:
+// who streams a run may return all that it streamed (agno 1).
 func saidInTurns(whole string, messages []Message) bool {
 	turns := 0
 	for _, m := range slices.Backward(messages) {
@@ -282,8 +286,8 @@ var answerMembers = map[string]bool{
 	"finish_reason": true, "id": true, "model": true, "timestamp": true, "providerMetadata": true, "steps": true, "warnings": true, "toolResults": true,
 }
 
-// spreadAnswer reads an answer whose text and calls are members of one object. Numbers may stand there too if more than the text shows that the
-// object is an answer: they are measurements, whatever their names.
+// spreadAnswer reads an answer whose text and calls are members of one object. Numbers may stand there too if
+// more than the text shows that the object is an answer: they are measurements, whatever their names.
 func spreadAnswer(v exactjson.Value) []Message {
 	known, numbers := 0, 0
 	for _, m := range v.Members() {

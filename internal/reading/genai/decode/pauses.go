@@ -75,8 +75,8 @@ func PauseReason(reason string) tape.Waiting {
 	return ""
 }
 
-// IsPendingResult reports what ADK returns in place of a tool that somebody has to confirm first. Its versions
-// for Go name the tool in it.
+// IsPendingResult reports what ADK returns in place of a tool that somebody has to confirm first. Its
+// versions for Go name the tool in it.
 func IsPendingResult(result exactjson.Value) bool {
 	v, ok := Structure(result)
 	said := v.Get("error").Str()

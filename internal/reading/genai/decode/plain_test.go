@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// A member that no message has by itself keeps the look at all shapes, and a plain message comes to the same by both ways.
+// A member that no message has by itself keeps the look at all shapes, and a plain message comes to the same
+// by both ways.
 func TestPlainMessageIsReadAsByItsShape(t *testing.T) {
 	const other = `"zz_other":1`
 	roles, bodies := []string{"user", "assistant", "tool", "system", "model"}, []string{

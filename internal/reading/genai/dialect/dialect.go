@@ -49,15 +49,15 @@ type Dialect struct {
 	// MarkedOnly says that a span of the scopes is evidence only if an attribute or event of any dialect
 	// marks it.
 	MarkedOnly bool
-	// Root describes the span that stands for a whole run, for the documents: Classify says which span is one.
-	// It is empty if the dialect has no run spans.
+	// Root describes the span that stands for a whole run, for the documents: Classify says which span is
+	// one. It is empty if the dialect has no run spans.
 	Root string
 	// Rooted says that every call of the dialect lies below a run span. Without one, the run is incomplete.
 	Rooted bool
 	// Rootless tells items of a version that writes no run span, where others do.
 	Rootless func(s *Source) bool
-	// Encoded says that every tool result is JSON text and is decoded exactly once, for the documents: Read hands
-	// true to decode.Result.
+	// Encoded says that every tool result is JSON text and is decoded exactly once, for the documents: Read
+	// hands true to decode.Result.
 	Encoded bool
 	// Switch is the setting that turns the capture of content on, in words. Settings are the environment
 	// variables in it; what else it names is set in code or in a file of the program, where nobody outside of

@@ -3,10 +3,11 @@
 
 //go:build linux
 
-// Command benchpeers sends the same load to pipelines of ours and of contrib, one after the other, and prints what each costs:
-// CPU seconds of the collector process per million spans, beside a pipeline that throws everything away. That pipeline runs
-// before and after each line, and a line beside which it differs is measured again. With an older collector each line is
-// measured with both by turns. `make bench-peers` and `make bench-assembly` run it.
+// Command benchpeers sends the same load to pipelines of ours and of contrib, one after the other, and prints
+// what each costs: CPU seconds of the collector process per million spans, beside a pipeline that throws
+// everything away. That pipeline runs before and after each line, and a line beside which it differs is
+// measured again. With an older collector each line is measured with both by turns. `make bench-peers` and
+// `make bench-assembly` run it.
 package main
 
 import (

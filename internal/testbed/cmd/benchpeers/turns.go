@@ -69,8 +69,8 @@ func (b *bench) run(ctx context.Context, rounds int) error {
 	return nil
 }
 
-// round measures a line until the floors around it agree. Programs take turns: every other round begins with the
-// newer one.
+// round measures a line until the floors around it agree. Programs take turns: every other round begins with
+// the newer one.
 func (b *bench) round(ctx context.Context, l *line, round int, first bool) error {
 	programs := b.programs(l.pipeline)
 	if round%2 == 1 {

@@ -59,8 +59,8 @@ func jsonStrings(td ptrace.Traces) (n int) {
 	return n
 }
 
-// leftIn says whether one of the needles stands in a string of the telemetry. A needle behind a zero byte is looked for in the text that the
-// strings of a JSON array, or the deltas in it, give together.
+// leftIn says whether one of the needles stands in a string of the telemetry. A needle behind a zero byte is
+// looked for in the text that the strings of a JSON array, or the deltas in it, give together.
 func leftIn(td ptrace.Traces, needles []string) (left bool) {
 	eachString(td, func(s string) {
 		joined := s

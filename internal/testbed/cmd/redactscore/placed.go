@@ -41,8 +41,8 @@ func newTraces() ptrace.Traces {
 	return td
 }
 
-// scorePlaces redacts one value of every kind in every place and looks for it again, also with the gate. Values that have no form of their own
-// and stand without a name are not claimed.
+// scorePlaces redacts one value of every kind in every place and looks for it again, also with the gate.
+// Values that have no form of their own and stand without a name are not claimed.
 func scorePlaces(seed uint64, r, gate *redact.Redactor, of set) *placed {
 	p := &placed{kinds: map[string]*tally{}, places: map[string]*tally{}, missed: map[string][]string{}}
 	for _, k := range kindsOf() {

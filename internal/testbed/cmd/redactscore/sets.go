@@ -7,7 +7,8 @@ import (
 	"hash/fnv"
 )
 
-// set says which kinds are scored together. Kinds that are held out were not looked at while rules were written.
+// set says which kinds are scored together. Kinds that are held out were not looked at while rules were
+// written.
 type set int
 
 const (
