@@ -122,11 +122,7 @@ func writtenTapes(t *testing.T, change func(map[string]ptrace.Span)) string {
 			attributes.PutStr(name, text)
 		}
 	}
-	var all []byte
-	for _, tp := range tr.runs(t) {
-		all = tp.AppendJSON(all)
-	}
-	return string(all)
+	return writtenAs(tr.runs(t))
 }
 
 func has(m pcommon.Map, name string) bool {

@@ -28,27 +28,27 @@ const (
 func Conventions(b *value.Builder, nodes []*spantree.Node) {
 	var seqs map[string]int
 	kept := map[string][]exactjson.Value{}
+	keep := func(name string, n *spantree.Node, v exactjson.Value) {
+		if seqs == nil {
+			seqs = seqsOf(b.Tape)
+		}
+		if len(kept[name]) < mostKept {
+			kept[name] = append(kept[name], keptOf(seqs[n.SpanID()], v))
+		}
+	}
 	for _, n := range nodes {
 		if n.Spans == 0 {
 			continue
 		}
 		for key, v := range n.Span.Attributes().All() {
-			if !genai.IsKept(key, v) || len(kept[key]) == mostKept {
-				continue
+			if genai.IsKept(key, v) {
+				keep(key, n, decode.JSONOf(v))
 			}
-			if seqs == nil {
-				seqs = seqsOf(b.Tape)
-			}
-			kept[key] = append(kept[key], keptOf(seqs[n.SpanID()], decode.JSONOf(v)))
 		}
 		for _, event := range n.Span.Events().All() {
-			if event.Name() != judgement || len(kept[judgement]) == mostKept {
-				continue
+			if event.Name() == judgement {
+				keep(judgement, n, attributesOf(event))
 			}
-			if seqs == nil {
-				seqs = seqsOf(b.Tape)
-			}
-			kept[judgement] = append(kept[judgement], keptOf(seqs[n.SpanID()], attributesOf(event)))
 		}
 	}
 	if len(kept) == 0 {

@@ -197,8 +197,8 @@ func Read(s *dialect.Source, o *dialect.Draft, encoded bool) {
 		readSemconvTool(s, a, events, o, encoded)
 	case dialect.Retrieval:
 		o.Name = decode.NameAfter(s.Span.Name(), "retrieval ")
-		o.Query = decode.Content{Value: a.JSON("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")}
-		if docs, ok := decode.Structure(a.JSON("gen_ai.retrieval.documents")); ok && docs.Kind() == exactjson.Array {
+		o.Query = decode.Content{Value: a.JSON("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "gen_ai.memory.query.text")}
+		if docs, ok := decode.Structure(a.JSON("gen_ai.retrieval.documents", "gen_ai.memory.records")); ok && docs.Kind() == exactjson.Array {
 			for _, m := range docs.Members() {
 				o.Documents = append(o.Documents, m.Value)
 			}

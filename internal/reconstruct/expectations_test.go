@@ -20,9 +20,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-const reports = "../../testdata/reports"
-
-// expectation is what is right of a run. A member of another type holds a sentence for readers.
+// expectation is what is right of a run; holds and lacks are texts that the tapes hold, and do not. A member
+// of another type holds a sentence for readers.
 type expectation map[string]json.RawMessage
 
 func member[T any](e map[string]json.RawMessage, name string) (v T, ok bool) {
@@ -30,27 +29,31 @@ func member[T any](e map[string]json.RawMessage, name string) (v T, ok bool) {
 	return v, there && json.Unmarshal(raw, &v) == nil
 }
 
-func TestInputsAfterPublicReports(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(reports, "*.expect.json"))
-	if err != nil || len(paths) < 80 {
-		t.Fatalf("%d inputs, %v", len(paths), err)
-	}
-	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".expect.json")
-		t.Run(name, func(t *testing.T) {
-			body, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want expectation
-			if err := json.Unmarshal(body, &want); err != nil {
-				t.Fatal(err)
-			}
-			tapes := derived(recorded(t, filepath.Join(reports, name), ".otlp.json", ".logs.json"), rule.Choice{})
-			if wrong := want.differences(tapes); len(wrong) > 0 {
-				t.Errorf("%s\n%s", strings.Join(wrong, "\n"), saidOf(tapes))
-			}
-		})
+// TestInputsSayWhatIsExpected derives the inputs that were written after public reports of bugs, and after the
+// text of the GenAI conventions.
+func TestInputsSayWhatIsExpected(t *testing.T) {
+	for folder, least := range map[string]int{"reports": 80, "conventions": 12} {
+		paths, err := filepath.Glob(filepath.Join("../../testdata", folder, "*.expect.json"))
+		if err != nil || len(paths) < least {
+			t.Fatalf("%d inputs in %s, %v", len(paths), folder, err)
+		}
+		for _, path := range paths {
+			input := strings.TrimSuffix(path, ".expect.json")
+			t.Run(folder+"/"+filepath.Base(input), func(t *testing.T) {
+				body, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want expectation
+				if err := json.Unmarshal(body, &want); err != nil {
+					t.Fatal(err)
+				}
+				tapes := derived(recorded(t, input, ".otlp.json", ".logs.json", ".jsonl"), rule.Choice{})
+				if wrong := want.differences(tapes); len(wrong) > 0 {
+					t.Errorf("%s\n%s", strings.Join(wrong, "\n"), saidOf(tapes))
+				}
+			})
+		}
 	}
 }
 
@@ -116,6 +119,15 @@ func (want expectation) differences(tapes []*tape.Tape) (wrong []string) {
 	}
 	if grade, ok := member[string](want, "grade"); ok && gradeDiffers(string(tp.Fidelity.Grade), grade) {
 		differ("grade %s, want %s", tp.Fidelity.Grade, grade)
+	}
+	text := writtenAs(tapes)
+	for name, there := range map[string]bool{"holds": true, "lacks": false} {
+		texts, _ := member[[]string](want, name)
+		for _, one := range texts {
+			if strings.Contains(text, one) != there {
+				differ("the tapes hold %q: %t, want %t", one, !there, there)
+			}
+		}
 	}
 	if code, ok := member[string](want, "no_finding"); ok {
 		code, _, _ = strings.Cut(code, " ")
@@ -187,4 +199,13 @@ func opened(text string) string {
 		text = v.Str()
 	}
 	return strings.TrimSpace(text)
+}
+
+// writtenAs returns tapes as they are written, one below the other.
+func writtenAs(tapes []*tape.Tape) string {
+	var all []byte
+	for _, tp := range tapes {
+		all = append(tp.AppendJSON(all), '\n')
+	}
+	return string(all)
 }
