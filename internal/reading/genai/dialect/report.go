@@ -137,13 +137,12 @@ type AgentRun struct {
 	// Held is the model call that another package wrote on the span of an agent, the last one of several;
 	// nil: there is none.
 	Held *Report
-	// Exchanges are the calls that stand as events on one span, in order of time: those of models on the span
-	// of the loop that made them, or those of tools on the span of a model call. They become calls below it,
-	// unless a span below it reports a model call.
+	// Exchanges are the model calls that stand as events on the span of the loop that made them, in order of
+	// time.
 	Exchanges []Exchange
 }
 
-// Exchange is one call of several on one span: a span of its own, made of the events, and what it says.
+// Exchange is one model call of several on one span: a span of its own, made of the events, and what it says.
 type Exchange struct {
 	Span ptrace.Span
 	Said *Report
