@@ -12,14 +12,14 @@ import (
 // forClients returns a tape without the tool calls that stand inside the answers of models: their provider
 // ran them, and no client asks for them. They keep their places, as events of another type.
 func forClients(t *tape.Tape) *tape.Tape {
-	inside := func(e tape.Event) bool { return t.InsideAnswer(&e) }
-	if !slices.ContainsFunc(t.Events, inside) {
+	inside := t.InsideAnswers()
+	if inside == nil {
 		return t
 	}
 	view := *t
 	view.Events = slices.Clone(t.Events)
 	for i := range view.Events {
-		if inside(t.Events[i]) {
+		if inside[view.Events[i].Seq] {
 			view.Events[i].Type = insideAnswer
 		}
 	}

@@ -6,7 +6,6 @@
 package tape
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -434,20 +433,42 @@ func Unanswered(e *Event) bool {
 	return e != nil && e.Type == EventToolCall && (e.Waiting != "" || e.Status == EventError && !e.IsError && e.Error == nil) && e.Result.IsAbsent()
 }
 
-// InsideAnswer reports a call of a tool that the provider ran within a model call. The answer holds it as
-// done, and asks no client for anything.
-func (t *Tape) InsideAnswer(e *Event) bool {
-	if e.Type != EventToolCall || e.ToolKind != ToolServer || e.RequestedBy < 1 || e.RequestedBy > len(t.Events) {
-		return false
+// InsideAnswers returns the calls, by seq, of tools that the provider ran within a model call. The answer holds
+// them as done, and asks no client for anything. It is nil where there is none.
+func (t *Tape) InsideAnswers() (inside map[int]bool) {
+	type call struct{ id, name string }
+	asked := map[string]map[call]bool{} // by the id of the answer: what it asks a client for
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != EventToolCall || e.ToolKind != ToolServer || e.RequestedBy < 1 || e.RequestedBy > len(t.Events) {
+			continue
+		}
+		by := t.Events[e.RequestedBy-1].Response
+		if by == nil {
+			continue
+		}
+		answer, known := t.Messages[by.Message]
+		if !known {
+			continue
+		}
+		of := asked[by.Message]
+		if of == nil {
+			of = map[call]bool{}
+			for k := range answer.Parts {
+				if p := &answer.Parts[k]; p.Type == PartToolCall {
+					of[call{p.ID, p.Name}] = true
+				}
+			}
+			asked[by.Message] = of
+		}
+		if !of[call{e.ToolCallID, e.Name}] {
+			if inside == nil {
+				inside = map[int]bool{}
+			}
+			inside[e.Seq] = true
+		}
 	}
-	by := t.Events[e.RequestedBy-1].Response
-	if by == nil {
-		return false
-	}
-	answer, known := t.Messages[by.Message]
-	return known && !slices.ContainsFunc(answer.Parts, func(p Part) bool {
-		return p.Type == PartToolCall && p.ID == e.ToolCallID && p.Name == e.Name
-	})
+	return inside
 }
 
 // AsksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.

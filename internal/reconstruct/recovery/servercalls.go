@@ -4,8 +4,6 @@
 package recovery
 
 import (
-	"slices"
-
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
@@ -20,18 +18,21 @@ func HoldsServerCalls(m *ledger.Call) bool {
 // ReadServerCalls makes calls of the tools that the provider ran within a model call. A span of such a tool,
 // where there is one, reports the call with its id.
 func ReadServerCalls(c *ledger.Ledger) {
+	reported := map[string]*ledger.Call{}
+	for _, t := range c.Tools {
+		if id := t.Obs.CallID; id != "" && t.By == nil && reported[id] == nil {
+			reported[id] = t
+		}
+	}
 	for _, m := range c.Models {
 		if m.Response == nil {
 			continue
 		}
 		for i, said := range decode.ServerCalls(m.Response.Parts) {
 			by := &ledger.Asked{Model: m, Index: len(m.Asked) + i, Part: genai.Part{Part: tape.Part{Type: tape.PartToolCall, ID: said.ID, Name: said.Name}}}
-			told := slices.IndexFunc(c.Tools, func(t *ledger.Call) bool {
-				return t.By == nil && said.ID != "" && t.Obs.CallID == said.ID
-			})
-			if told >= 0 {
-				t := c.Tools[told]
+			if t := reported[said.ID]; t != nil {
 				t.By, t.Obs = by, t.Obs.With(func(o *genai.Draft) { fillServerCall(o, said) })
+				delete(reported, said.ID)
 				continue
 			}
 			o := genai.NewReport(genai.Tool, func(o *genai.Draft) { fillServerCall(o, said) })

@@ -19,13 +19,14 @@ import (
 
 // Builder writes one run down as a tape. Nothing else writes to the tape.
 type Builder struct {
-	Fragment *fragment.Fragment
-	Calls    *ledger.Ledger
-	Ordered  []*ledger.Call
-	Tape     *tape.Tape
-	Agent    string // name of the run's own agent
-	Harness  []exactjson.Member
-	handed   map[string]*spantree.Node // by the id of a call: the step that begun finds for it
+	Fragment  *fragment.Fragment
+	Calls     *ledger.Ledger
+	Ordered   []*ledger.Call
+	Tape      *tape.Tape
+	Agent     string // name of the run's own agent
+	Harness   []exactjson.Member
+	handed    map[string]*spantree.Node // by the id of a call: the step that begun finds for it
+	readPause *pause                    // see pause
 }
 
 func (b *Builder) Finding(code tape.Code, seq int, field, detail string) {

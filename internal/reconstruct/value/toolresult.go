@@ -160,10 +160,27 @@ func (r *resultFacts) paused() bool {
 }
 
 func (r *resultFacts) waiting() tape.Waiting {
-	if len(r.call.Nodes) > 0 || r.call.By == nil || r.call.By.Model != r.lastModel() {
-		return r.said.Waiting
+	if of := r.pause(); of.run != "" && len(r.call.Nodes) == 0 && r.call.By != nil && r.call.By.Model == of.last {
+		return of.run
 	}
-	return spantree.Observed(r.Fragment.Ending()).Waiting
+	return r.said.Waiting
+}
+
+// pause is what a run waits for, and the model call that asked for it.
+type pause struct {
+	run  tape.Waiting
+	last *ledger.Call
+}
+
+// pause reads it once for all calls of the run.
+func (b *Builder) pause() *pause {
+	if b.readPause == nil {
+		b.readPause = &pause{run: spantree.Observed(b.Fragment.Ending()).Waiting}
+		if b.readPause.run != "" {
+			b.readPause.last = b.lastModel()
+		}
+	}
+	return b.readPause
 }
 
 func (r *resultFacts) writeWaiting() { r.event.Waiting = r.waiting() }

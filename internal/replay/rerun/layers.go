@@ -80,7 +80,7 @@ func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) boo
 func (a said) ranBy(e *tape.Event) Layer {
 	as := a.calls[e.ToolCallID]
 	switch {
-	case a.tape.InsideAnswer(e):
+	case a.inside[e.Seq]:
 		return LayerModel
 	case as == tape.PartToolCall || e.RequestedBy > 0:
 		return LayerLive
@@ -94,13 +94,13 @@ func (a said) ranBy(e *tape.Event) Layer {
 
 // said is what the models of a run answered.
 type said struct {
-	tape  *tape.Tape
-	calls map[string]tape.PartType // by the id of a call: PartToolCall where an answer asks for it, PartData where one holds it as done
-	first int                      // the first model call whose answer is recorded, 0 for none
+	inside map[int]bool             // see tape.InsideAnswers
+	calls  map[string]tape.PartType // by the id of a call: PartToolCall where an answer asks for it, PartData where one holds it as done
+	first  int                      // the first model call whose answer is recorded, 0 for none
 }
 
 func saidBy(t *tape.Tape) said {
-	a := said{tape: t, calls: map[string]tape.PartType{}}
+	a := said{inside: t.InsideAnswers(), calls: map[string]tape.PartType{}}
 	for i := range t.Events {
 		of := &t.Events[i]
 		if of.Type != tape.EventModelCall || of.Response == nil {

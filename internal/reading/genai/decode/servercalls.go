@@ -16,22 +16,27 @@ type ServerCall struct {
 	Args     exactjson.Value
 	Result   exactjson.Value // absent: the answer does not show it
 	IsError  bool
-	answered bool
 }
 
 // ServerCalls reads the calls that the provider ran from the parts of an answer. These parts are data: no
 // client is asked for anything.
 func ServerCalls(parts []Part) []ServerCall {
 	var calls []ServerCall
+	open := map[string][]int{} // by id: the calls without a result, the last one last
 	for i := range parts {
 		if parts[i].Type != tape.PartData || parts[i].Value.Kind() != exactjson.Object {
 			continue
 		}
 		v := parts[i].Value
 		if call, ok := serverCall(v); ok {
+			if call.Result.IsAbsent() {
+				open[call.ID] = append(open[call.ID], len(calls))
+			}
 			calls = append(calls, call)
-		} else if id, result, ok := serverResult(v); ok {
-			answer(calls, id, v, result)
+		} else if id, result, ok := serverResult(v); ok && len(open[id]) > 0 {
+			last := len(open[id]) - 1
+			calls[open[id][last]].answer(v, result)
+			open[id] = open[id][:last]
 		}
 	}
 	return calls
@@ -67,7 +72,6 @@ func serverCall(v exactjson.Value) (ServerCall, bool) {
 		c.Result = exactjson.Value{}
 	}
 	c.IsError = v.Get("status").Str() == "failed"
-	c.answered = !c.Result.IsAbsent()
 	return c, c.Name != ""
 }
 
@@ -91,15 +95,10 @@ func serverResult(v exactjson.Value) (id string, result exactjson.Value, ok bool
 	return id, v.First("result", "response", "output", "content"), true
 }
 
-// answer gives a result to the call with its id, else to the last call that has no id and no result.
-func answer(calls []ServerCall, id string, v, result exactjson.Value) {
-	for i := len(calls) - 1; i >= 0; i-- {
-		if c := &calls[i]; c.ID == id && !c.answered {
-			c.Result, c.answered = result, true
-			c.IsError = c.IsError || v.First("is_error", "isError").True() || strings.HasSuffix(result.Get("type").Str(), "_error") || !result.Get("error_code").IsEmpty()
-			return
-		}
-	}
+// answer gives a call the result that a part holds.
+func (c *ServerCall) answer(v, result exactjson.Value) {
+	c.Result = result
+	c.IsError = c.IsError || v.First("is_error", "isError").True() || strings.HasSuffix(result.Get("type").Str(), "_error") || !result.Get("error_code").IsEmpty()
 }
 
 // lessMember returns an object less one member.
