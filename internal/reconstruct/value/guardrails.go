@@ -11,15 +11,21 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// guarding reports a call of a guardrail within the run: what it says is no conversation of the run.
+// guarding reports a call of a guardrail within the run: what it says is no conversation of the run. The way up
+// costs a bounded number of steps.
 func (b *Builder) guarding(k *ledger.Call) bool {
 	if len(k.Nodes) == 0 {
 		return false
 	}
-	for n := range spantree.Upward(k.Nodes[0].Up, func(n *spantree.Node) bool { return n == b.Fragment.Root }) {
+	n := k.Nodes[0].Up
+	for range spantree.MaxAbove {
+		if n == nil || n == b.Fragment.Root {
+			break
+		}
 		if n.Obs.Guardrail {
 			return true
 		}
+		n = n.Up
 	}
 	return false
 }
