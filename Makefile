@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ generate-check: tools ## fail when `make generate` changes anything
 
 site: ## the documents as pages for a browser, in build/site
 	$(GO) -C tools run ./site -root .. -out ../build/site
+
+docs-check: ## fail when a document is hard to read: long sentences and lines, names of tests in prose, no first line that says what it is for
+	$(GO) -C tools run ./docscheck -root ..
 
 scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md and README.md
 	$(GO) run ./internal/testbed/cmd/scorecard -o docs/scorecard.md -readme README.md
