@@ -112,9 +112,21 @@ type dashboard struct {
 	} `json:"panels"`
 }
 
-func TestDashboardShowsMetricsThatExist(t *testing.T) {
+// dashboards are the files, and the metrics that each has to show, by the beginning of their names.
+var dashboards = map[string]string{
+	"tapedeck.json": "otelcol_processor_agentrun_",
+	"replays.json":  "otelcol_connector_replaysplit_",
+}
+
+func TestDashboardsShowMetricsThatExist(t *testing.T) {
+	for file, shows := range dashboards {
+		t.Run(file, func(t *testing.T) { checkDashboard(t, file, shows) })
+	}
+}
+
+func checkDashboard(t *testing.T, file, shows string) {
 	var d dashboard
-	if err := json.Unmarshal(read(t, filepath.Join(root, "examples/grafana/tapedeck.json")), &d); err != nil {
+	if err := json.Unmarshal(read(t, filepath.Join(root, "examples/grafana", file)), &d); err != nil {
 		t.Fatal(err)
 	}
 	const oldest = 36 // of Grafana 10
@@ -165,73 +177,52 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 		"otelcol_processor_agentrun_release_errors", "otelcol_processor_agentrun_spool_segments", "otelcol_processor_agentrun_stripped_attributes",
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if strings.HasPrefix(name, "otelcol_processor_agentrun_") && !shown[name] && !slices.Contains(rare, name) {
+		if strings.HasPrefix(name, shows) && !shown[name] && !slices.Contains(rare, name) {
 			t.Errorf("%s is not on the dashboard", name)
 		}
 	}
 }
 
-// TestAlertsInTheDocumentsAreValid reads every block of YAML with groups of rules.
-func TestAlertsInTheDocumentsAreValid(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, n := documented(t), 0
-	for _, file := range files {
-		for _, block := range regexp.MustCompile("(?s)```yaml\n(groups:.*?)```").FindAllSubmatch(read(t, file), -1) {
-			groups, errs := rulefmt.Parse(block[1], false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
-			for _, err := range errs {
-				t.Errorf("%s: %v", file, err)
-			}
-			if groups == nil {
-				continue
-			}
-			for _, group := range groups.Groups {
-				for _, rule := range group.Rules {
-					n++
-					check(t, file+": "+rule.Alert, rule.Expr, known)
-				}
-			}
-		}
-	}
-	if n == 0 {
-		t.Error("no alerts in the documents")
+// alerts are the files of rules, and the page that says what to do about each of them.
+var alerts = map[string]string{
+	"alerts.yaml":        "docs/operations.md",
+	"replay-alerts.yaml": "docs/segregation.md",
+}
+
+// TestAlertsAreValidAndDescribed is what `promtool check rules` does, and more: the metrics exist, and a table of the manual has a row for each.
+func TestAlertsAreValidAndDescribed(t *testing.T) {
+	for file, page := range alerts {
+		t.Run(file, func(t *testing.T) { checkAlerts(t, file, page) })
 	}
 }
 
-// TestAlertsAreValidAndDescribed is what `promtool check rules` does, and more: the metrics exist, and the manual has a section for each.
-func TestAlertsAreValidAndDescribed(t *testing.T) {
-	path := filepath.Join(root, "examples/grafana/alerts.yaml")
-	groups, errs := rulefmt.ParseFile(path, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+func checkAlerts(t *testing.T, file, page string) {
+	groups, errs := rulefmt.ParseFile(filepath.Join(root, "examples/grafana", file), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, err := range errs {
 		t.Error(err)
 	}
 	if groups == nil {
 		t.FailNow()
 	}
-	known, manual := documented(t), string(read(t, filepath.Join(root, "docs/operations.md")))
-	n := 0
+	known, described := documented(t), map[string]bool{}
+	_, table, _ := strings.Cut(string(read(t, filepath.Join(root, page))), "\n| alert |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\|").FindAllStringSubmatch(table, -1) {
+		described[m[1]] = true
+	}
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
-			n++
 			check(t, rule.Alert, rule.Expr, known)
-			if !strings.Contains(manual, "`"+rule.Alert+"`") {
-				t.Errorf("docs/operations.md does not say what to do about %s", rule.Alert)
+			if !described[rule.Alert] {
+				t.Errorf("%s does not say what to do about %s", page, rule.Alert)
 			}
+			delete(described, rule.Alert)
 			if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
 				t.Errorf("%s has no summary or severity", rule.Alert)
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile("`(Tapedeck[A-Za-z]+)`").FindAllStringSubmatch(manual, -1) {
-		if !slices.ContainsFunc(groups.Groups, func(g rulefmt.RuleGroup) bool {
-			return slices.ContainsFunc(g.Rules, func(r rulefmt.Rule) bool { return r.Alert == m[1] })
-		}) {
-			t.Errorf("docs/operations.md describes %s, which is no alert", m[1])
-		}
-	}
-	if n == 0 {
-		t.Error("no alerts")
+	for name := range described {
+		t.Errorf("%s describes %s, which is no alert", page, name)
 	}
 }
