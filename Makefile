@@ -99,8 +99,8 @@ docs-check: ## fail when a document is hard to read: long sentences and lines, n
 scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md and README.md
 	$(GO) run ./internal/testbed/cmd/scorecard -o docs/scorecard.md -readme README.md
 
-redact-score: ## what redaction finds and what it leaves alone, into docs/redaction.md; then every kind in every place on its way into a deck
-	$(GO) run ./internal/testbed/cmd/redactscore -o docs/redaction.md
+redact-score: ## what redaction finds and what it leaves alone, into docs/redaction*.md; then every kind in every place on its way into a deck
+	$(GO) run ./internal/testbed/cmd/redactscore -o docs
 	$(GO) test ./internal/testbed/cmd/redactscore -run 'NothingPlantedReachesADeck|WhatIsRememberedChangesNothing|TextsThatAreNoStream|DeltasOfOneStream' -redact.every 1
 
 redact-peers: ## the same cases with contrib's redaction processor and gitleaks, and CPU time in one run; prints both

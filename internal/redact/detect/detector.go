@@ -464,7 +464,7 @@ var builtin = sync.OnceValue(func() []*rule {
 	code("payment-card", Checked, "pii", "payment cards: Luhn, prefix and length of a network, or a word about cards")
 	code("us-ssn", Checked, "pii", "US social security and taxpayer numbers")
 	code("iban", Checked, "pii", "IBAN: length of the country, check by 97")
-	code("national-id", Checked, "pii", "identity and tax numbers with check digits, most beside their label: AR, AT, AU, BE, BG, BR, CA, CH, CL, CN, CO, CZ, DE, DK, EC, EE, ES, FI, FR, GB, GR, HK, HR, HU, ID, IE, IL, IN, IS, IT, JP, KR, LT, LV, MX, MY, NL, NO, NZ, PK, PL, PT, RO, RS, RU, SE, SG, SI, TH, TR, TW, UA, US, ZA")
+	code("national-id", Checked, "pii", "identity and tax numbers with check digits, most beside their label. In Europe: AT, BE, BG, CH, CZ, DE, DK, EE, ES, FI, FR, GB, GR, HR, HU, IE, IS, IT, LT, LV, NL, NO, PL, PT, RO, RS, RU, SE, SI, TR, UA. In America: AR, BR, CA, CL, CO, EC, MX, US. Elsewhere: AU, CN, HK, ID, IL, IN, JP, KR, MY, NZ, PK, SG, TH, TW, ZA")
 	code("email", Checked, "pii", "e-mail addresses")
 	code("ip-address", Checked, "pii", "IPv4 and IPv6 addresses other than loopback, link-local, multicast and masks")
 	code("phone", Guess, "pii", "telephone numbers: international, the usual national forms, others beside a word about telephones")

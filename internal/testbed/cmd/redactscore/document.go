@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -28,7 +27,7 @@ func embed(file, name, text string) error {
 	return os.WriteFile(file, []byte(before+open+text+shut+after), 0o644)
 }
 
-// rules prints what the strict profile searches for, which is everything.
+// rules prints what the strict profile searches for. Rules of vendors and of gitleaks are counted only: the list of sources names them.
 func rules() (string, error) {
 	r, err := redact.New(redact.Strict())
 	if err != nil {
@@ -36,26 +35,16 @@ func rules() (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString("| rule | class | finds |\n|---|---|---|\n")
-	named := map[string][]string{}
+	counted := map[string]int{}
 	for _, info := range r.Rules() {
 		if info.Description == "" {
-			named[info.Section] = append(named[info.Section], "`"+info.Name+"`")
+			counted[info.Section]++
 			continue
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", info.Name, info.Class, info.Description)
 	}
-	version, published := detect.PublishedRules()
-	var instead []string
-	for _, p := range published {
-		if p.By != "" {
-			instead = append(instead, fmt.Sprintf("`%s` (`%s`)", p.ID, p.By))
-		}
-	}
-	slices.Sort(instead)
-	fmt.Fprintf(&b, "\n**Keys of services** (section `vendor`, known forms, looser than gitleaks' where that asks for an exact length): %s.\n", strings.Join(named["vendor"], ", "))
-	fmt.Fprintf(&b, "\n**gitleaks %s** (section `gitleaks`, %d rules; those that look for a value beside the name of a service are guesses, the others known forms). "+
-		"Entropy thresholds of known forms are lowered by a third, and a secret may end at any character that it cannot hold: %s.\n",
-		version, len(named["gitleaks"]), strings.Join(named["gitleaks"], ", "))
-	fmt.Fprintf(&b, "\n%d more of its rules are done by other detectors here: %s. `pkcs12-file` looks at file names only.\n", len(instead), strings.Join(instead, ", "))
+	version, _ := detect.PublishedRules()
+	fmt.Fprintf(&b, "| %d rules of the section `vendor` | known | keys of services |\n", counted["vendor"])
+	fmt.Fprintf(&b, "| %d rules of the section `gitleaks` | known, guess | the rules of gitleaks %s; those that look for a value beside the name of a service are guesses |\n", counted["gitleaks"], version)
 	return b.String(), nil
 }

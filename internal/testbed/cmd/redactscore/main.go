@@ -3,9 +3,9 @@
 
 // Redactscore measures what redaction finds and what it leaves alone, on labelled data:
 //
-//	go run ./internal/testbed/cmd/redactscore [-o docs/redaction.md] [-cases FILE] [-v]
+//	go run ./internal/testbed/cmd/redactscore [-o docs] [-cases FILE] [-v]
 //
-// -o writes the tables into the document, and the lists of kinds and of sources beside it. -cases writes the cases for the peers in bench/redaction. -v prints every case that is wrong.
+// -o writes the tables into redaction.md and redaction-measured.md of that folder, and the lists of kinds and of sources beside them. -cases writes the cases for the peers in bench/redaction. -v prints every case that is wrong.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 7, "seed of the generated set")
 	flag.StringVar(&o.cases, "cases", "", "file to write the cases to, as JSON lines")
 	flag.BoolVar(&o.verbose, "v", false, "print every case that is wrong")
-	flag.StringVar(&o.document, "o", "", "document that shows the tables between its marks")
+	flag.StringVar(&o.documents, "o", "", "folder of the documents that show the tables between their marks")
 	flag.StringVar(&o.only, "set", "", "this set only")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -33,9 +33,9 @@ func main() {
 }
 
 type options struct {
-	corpus, labelled, cases, only, document string
-	seed                                    uint64
-	verbose                                 bool
+	corpus, labelled, cases, only, documents string
+	seed                                     uint64
+	verbose                                  bool
 }
 
 func run(o options) error {
@@ -74,26 +74,27 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	if o.document == "" {
+	if o.documents == "" {
 		fmt.Print(t.markdown(), "\n", places, "\n", kinds)
 		return nil
-	}
-	if err := embed(o.document, "places", places); err != nil {
-		return err
 	}
 	list, err := rules()
 	if err != nil {
 		return err
 	}
-	if err := embed(o.document, "rules", list); err != nil {
+	if err := embed(filepath.Join(o.documents, "redaction.md"), "rules", list); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{"redaction-kinds.md": kinds, "redaction-sources.md": sourcesMarkdown()} {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(o.document), name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(o.documents, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	return embed(o.document, "score", t.markdown())
+	measured := filepath.Join(o.documents, "redaction-measured.md")
+	if err := embed(measured, "places", places); err != nil {
+		return err
+	}
+	return embed(measured, "score", t.markdown())
 }
 
 func all(o options) ([]Case, error) {

@@ -86,26 +86,28 @@ func placesMarkdown(seed uint64, verbose bool) (table, list string, err error) {
 	row("values", "%d", func(p *placed) any { return p.all.cases })
 	changed, all := scoreBenign(r)
 	var broken, caught int
-	var weak []string
+	var weak, kinds int
 	for _, p := range of {
 		broken, caught = broken+p.broken, caught+p.gate
-		for name, t := range p.kinds {
+		for _, t := range p.kinds {
+			kinds++
 			if t.rate() < 0.9 {
-				weak = append(weak, fmt.Sprintf("%s %d of %d", name, t.found, t.cases))
+				weak++
 			}
 		}
 	}
 	fmt.Fprintf(&b, "\nMade unparseable: %d. Found by the gate after redaction: %d. Benign texts that were changed: %d of %d.\n", broken, caught, len(changed), all)
-	slices.Sort(weak)
-	fmt.Fprintf(&b, "Kinds of which less than 0.9 is found: %s.\n", strings.Join(weak, "; "))
+	fmt.Fprintf(&b, "Less than 0.9 is found of %d of the %d kinds; [the list of kinds](redaction-kinds.md) has a * at each of them.\n", weak, kinds)
 	return b.String(), kindsMarkdown(of), nil
 }
 
 // kindsMarkdown lists every kind with what is found of it and where it is not.
 func kindsMarkdown(of [sets]*placed) string {
 	var b strings.Builder
-	b.WriteString("# What redaction finds of each kind\n\nMade by `make redact-score`; the places and the sets are those of [redaction.md](redaction.md#measured). A kind without a form of its own is not\n" +
-		"claimed where its value stands alone: it is found beside its name only.\n\n| kind | set | claimed without its name | found | not found in |\n|---|---|---|---:|---|\n")
+	b.WriteString("# What redaction finds of each kind\n\nThis page lists every kind of secret that redaction was measured with, what is found of it and where it is not found.\n" +
+		"Places and sets are those of [the measurement](redaction-measured.md). A kind without a form of its own is not claimed where its value stands alone:\n" +
+		"it is found beside its name only. A * marks a kind of which less than 0.9 is found. Made by `make redact-score`.\n\n" +
+		"| kind | set | claimed without its name | found | not found in |\n|---|---|---|---:|---|\n")
 	kinds := kindsOf()
 	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.name, b.name) })
 	for _, k := range kinds {
@@ -114,8 +116,11 @@ func kindsMarkdown(of [sets]*placed) string {
 		if k.form || k.text != "" {
 			claimed = "yes"
 		}
-		t := p.kinds[k.name]
-		fmt.Fprintf(&b, "| %s | %s | %s | %d of %d | %s |\n", k.name, setNames[k.set()], claimed, t.found, t.cases, strings.Join(p.missed[k.name], ", "))
+		t, weak := p.kinds[k.name], ""
+		if t.rate() < 0.9 {
+			weak = " *"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d of %d%s | %s |\n", k.name, setNames[k.set()], claimed, t.found, t.cases, weak, strings.Join(p.missed[k.name], ", "))
 	}
 	return b.String()
 }
@@ -123,9 +128,20 @@ func kindsMarkdown(of [sets]*placed) string {
 // sourcesMarkdown lists every rule with where its facts are from.
 func sourcesMarkdown() string {
 	var b strings.Builder
-	b.WriteString("# Where the rules of redaction are from\n\nMade by `make redact-score`. Forms of keys are facts: a prefix, an alphabet, a length, check digits. They are taken from what services publish and from\n" +
-		"the rules of public scanners; the expressions are our own, but for the section `gitleaks`, which is generated from that project's configuration (MIT licence).\n\n" +
-		"| rule | section | class | source |\n|---|---|---|---|\n")
+	b.WriteString("# Where the rules of redaction are from\n\nThis page names every rule of [redaction](redaction.md#what-is-found) and the source of its facts. Made by `make redact-score`.\n\n" +
+		"Forms of keys are facts: a prefix, an alphabet, a length, check digits. They are taken from what services publish and from the rules of public scanners.\n" +
+		"The expressions are our own, but for the section `gitleaks`, which is generated from that project's configuration (MIT licence).\n\n")
+	version, published := detect.PublishedRules()
+	var instead []string
+	for _, p := range published {
+		if p.By != "" {
+			instead = append(instead, fmt.Sprintf("| `%s` | `%s` |\n", p.ID, p.By))
+		}
+	}
+	slices.Sort(instead)
+	fmt.Fprintf(&b, "Other detectors do the work of %d rules of gitleaks %s, and `pkcs12-file` looks at file names only:\n\n| rule of gitleaks | done by |\n|---|---|\n%s\n",
+		len(instead), version, strings.Join(instead, ""))
+	b.WriteString("| rule | section | class | source |\n|---|---|---|---|\n")
 	for _, r := range detect.Rules() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, r.Section, r.Class, strings.ReplaceAll(detect.Source(r.Name), "|", "\\|"))
 	}
