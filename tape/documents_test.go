@@ -18,9 +18,11 @@ func TestFindingsDocumentIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Findings
 
-A finding says one thing that is missing or odd on a tape, or that was decided while it was made: ` + "`fidelity.findings[]`" + `, with
-` + "`code`, `severity`, `seq` (the event; absent for the whole run), `field` (dotted path) and `detail`" + `. The codes are part of the
-[tape format](tape-format.md); a MINOR version may add some. The severity here is the usual one, the one on the finding counts.
+This page lists the codes of findings. A finding says one thing that is missing or odd on a tape, or that was decided while it was made.
+
+A tape holds them in ` + "`fidelity.findings[]`, each with `code`, `severity`, `seq`, `field` (dotted path) and `detail`. `seq`" + ` is the event; it is
+absent for the whole run. The severity here is the usual one, the one on the finding counts. The codes are part of the
+[tape format](tape-format.md); a MINOR version may add some.
 
 This table is generated from ` + "`tape.FindingKinds`: `go generate ./tape`" + `.
 
