@@ -52,6 +52,7 @@ func TestReadablePagesPass(t *testing.T) {
 		"a block of code":                  opening + "```\n" + words(60) + " TestThings\n```",
 		"a generated part":                 opening + "<!-- generated from x -->\n\n" + words(60) + " TestThings\n\n<!-- end of the generated part -->",
 		"a wide table":                     opening + "| a | b |\n|---|---|\n| " + strings.Repeat("Many words here. ", 40) + " | b |",
+		"a list of names":                  opening + "| a |\n|---|\n| " + strings.Repeat("`w`, ", 60) + "`w` |",
 		"a column of tests":                opening + "| a | test |\n|---|---|\n| It holds. | `TestThings` (in a package) |",
 		"a program of another project":     opening + "Testcontainers and Testing are no tests.",
 		"a line of the order and comments": "# Title\n\n[Documents](README.md) › A · next: [B](b.md) <!-- order -->\n\n<!-- a comment -->\n\nThis page says what it is for.\n",

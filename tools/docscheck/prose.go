@@ -144,14 +144,20 @@ func sentences(n ast.Node, body []byte) (all []sentence) {
 	return all
 }
 
+// join makes a sentence of its words. A list of names in code and nothing else is no sentence, and counts as one word.
 func join(words []word, body []byte) sentence {
 	s := sentence{line: 1 + bytes.Count(body[:words[0].at], []byte("\n"))}
 	var texts []string
+	prose := false
 	for _, w := range words {
 		texts = append(texts, w.text)
+		prose = prose || !w.code
 		if w.code || letter.MatchString(w.text) {
 			s.words++
 		}
+	}
+	if !prose {
+		s.words = 1
 	}
 	s.text = strings.Join(texts, " ")
 	return s
