@@ -48,7 +48,7 @@ var (
 	generated = regexp.MustCompile(`(?s)<!-- generated .*?<!-- end of the generated part -->`)
 	// orderLine says where a document stands among the others; the program site writes it.
 	orderLine = regexp.MustCompile(`(?m)^.* <!-- order -->$`)
-	visible  = regexp.MustCompile(`[^\n]`)
+	visible   = regexp.MustCompile(`[^\n]`)
 )
 
 func read(name string, body []byte) *page {
