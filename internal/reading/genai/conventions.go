@@ -4,30 +4,88 @@
 package genai
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
 )
 
-// keptAttributes are those of the GenAI conventions that no member of a tape holds. They are kept as they
-// were recorded, see internal/reconstruct/testdata/conventions.tsv.
-var keptAttributes = map[string]bool{
-	"gen_ai.prompt.name": true, "gen_ai.prompt.version": true, "gen_ai.request.reasoning.level": true, "gen_ai.conversation.compacted": true,
-	"gen_ai.request.encoding_formats": true, "gen_ai.embeddings.dimension.count": true, "gen_ai.response.time_to_first_chunk": true,
-	"gen_ai.data_source.id": true, "gen_ai.tool.description": true, "gen_ai.tool.type": true, "gen_ai.workflow.name": true,
-	"gen_ai.openai.response.service_tier": true, "gen_ai.openai.response.system_fingerprint": true,
-	"openai.response.service_tier": true, "openai.response.system_fingerprint": true, "openai.api.type": true,
-	"gen_ai.request.previous_response.id": true, "mcp.method.name": true, "mcp.session.id": true, "mcp.resource.uri": true, "mcp.protocol.version": true,
+// namespaces are those of the GenAI conventions.
+var namespaces = []string{"gen_ai.", "mcp.", "openai.", "aws.bedrock.", "a2a."}
+
+// heldNowhere are names that a dialect reads for what they say of other attributes. No member of a tape holds
+// their values.
+var heldNowhere = map[string]bool{
+	"gen_ai.prompt.name": true, "gen_ai.tool.type": true, "gen_ai.workflow.name": true, "gen_ai.request.previous_response.id": true, "mcp.method.name": true,
 }
 
-// longestAttribute is the length of the longest of them; longer names are none.
-const longestAttribute = 48
+// spelt are names that the dialects put together, and no literal of theirs is.
+var spelt = []string{
+	"gen_ai.tool.response", "gen_ai.tool.message", "gen_ai.tool.call.args", "gen_ai.tool.call.input", "gen_ai.tool.call.output",
+	"gen_ai.tool.call.response", "gen_ai.tool.call.message",
+}
 
-// IsKept reports an attribute that a tape keeps as it was recorded: one of the list, all of memories, and the
-// operation of a memory.
-func IsKept(key string, v pcommon.Value) bool {
-	if len(key) > longestAttribute || !strings.HasPrefix(key, "gen_ai.") && !strings.HasPrefix(key, "mcp.") && !strings.HasPrefix(key, "openai.") {
-		return false
+// restated are names whose values the tape holds in another form: times and durations of their span.
+var restated = map[string]bool{
+	"gen_ai.event.start_time": true, "gen_ai.event.end_time": true, "gen_ai.client.operation.duration": true, "gen_ai.execute_tool.duration": true,
+}
+
+// Kept returns the attributes of an item that a tape keeps as they were recorded: those of the conventions
+// that no dialect reads, and those of which no member of a tape holds the value. They are sorted by name.
+func Kept(m pcommon.Map) (names []string, values map[string]pcommon.Value) {
+	for key, v := range m.All() {
+		if !isConvention(key) || !isKept(key, v) || key == total && hasParts(m) || v.AsString() == "" {
+			continue
+		}
+		if values == nil {
+			values = map[string]pcommon.Value{}
+		}
+		values[key] = v
 	}
-	return keptAttributes[key] || strings.HasPrefix(key, "gen_ai.memory.") || key == "gen_ai.operation.name" && strings.Contains(v.Str(), "_memory")
+	if values == nil {
+		return nil, nil
+	}
+	return slices.Sorted(maps.Keys(values)), values
+}
+
+// IsKeptEvent reports the name of an event of the conventions that no dialect reads. A tape keeps such an
+// event as it was recorded.
+func IsKeptEvent(name string) bool { return isConvention(name) && !isRead(name) }
+
+// isConvention reports a name in one of the namespaces.
+func isConvention(name string) bool {
+	return slices.ContainsFunc(namespaces, func(n string) bool { return len(name) > len(n) && strings.HasPrefix(name, n) })
+}
+
+// isKept includes all of memories, and the operation of a memory.
+func isKept(key string, v pcommon.Value) bool {
+	return heldNowhere[key] || strings.HasPrefix(key, "gen_ai.memory.") || !restated[key] && !isRead(key) ||
+		key == "gen_ai.operation.name" && strings.Contains(v.Str(), "_memory")
+}
+
+// isRead reports a name that a dialect reads.
+func isRead(name string) bool {
+	if namesRead[name] || slices.Contains(spelt, name) {
+		return true
+	}
+	if param, ok := strings.CutPrefix(name, "gen_ai.request."); ok {
+		return decode.ParamNames[param] != ""
+	}
+	for _, list := range []string{"gen_ai.prompt.", "gen_ai.completion."} { // by number
+		if rest, ok := strings.CutPrefix(name, list); ok {
+			return rest[0] >= '0' && rest[0] <= '9'
+		}
+	}
+	return strings.HasPrefix(name, "gen_ai.tool.call.arguments.") || strings.HasPrefix(name, "gen_ai.tool.call.result.")
+}
+
+// total is a sum. Where its parts are there, the tape holds them.
+const total = "gen_ai.usage.total_tokens"
+
+func hasParts(m pcommon.Map) bool {
+	return slices.ContainsFunc([]string{"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"},
+		decode.Attributes(m).Has)
 }

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/value"
 	"github.com/tapedeck/tapedeck/tape"
@@ -19,52 +20,129 @@ import (
 )
 
 const (
-	keptKey  = "conventions" // of the extension
-	mostKept = 256           // values of one attribute
+	keptKey    = "conventions" // of the extension
+	leftOutKey = "left_out"    // in it; no name of the conventions is without a dot
+	otherNames = "…"           // in that: all names beyond mostNames
 )
 
-// Conventions keeps the attributes that no member holds: extensions.conventions has a list for each, of the
-// event and the value. Of a span that is no event it has the value alone.
+// Bounds of what a tape keeps as it was recorded.
+const (
+	mostKept   = 256     // values of one name
+	mostNames  = 128     // names, and as many that are counted
+	mostBytes  = 1 << 18 // of all values, as JSON
+	longestKey = 128     // bytes of a name
+)
+
+// Conventions keeps the attributes and events that no member holds: extensions.conventions has a list for
+// each name, of the event and the value. Of a span that is no event it has the value alone. What is beyond
+// the bounds is counted by name.
 func Conventions(b *value.Builder, nodes []*spantree.Node) {
-	var seqs map[string]int
-	kept := map[string][]exactjson.Value{}
-	keep := func(name string, n *spantree.Node, v exactjson.Value) {
-		if seqs == nil {
-			seqs = seqsOf(b.Tape)
-		}
-		if len(kept[name]) < mostKept {
-			kept[name] = append(kept[name], keptOf(seqs[n.SpanID()], v))
-		}
-	}
+	k := &keeper{tape: b.Tape, values: map[string][]exactjson.Value{}, leftOut: map[string]int64{}, resources: map[[2]string]bool{}}
 	for _, n := range nodes {
-		if n.Spans == 0 {
-			continue
-		}
-		for key, v := range n.Span.Attributes().All() {
-			if genai.IsKept(key, v) {
-				keep(key, n, decode.JSONOf(v))
-			}
-		}
-		for _, event := range n.Span.Events().All() {
-			if event.Name() == judgement {
-				keep(judgement, n, attributesOf(event))
-			}
-		}
+		k.node(n)
 	}
-	if len(kept) == 0 {
+	if len(k.values) == 0 && len(k.leftOut) == 0 {
 		return
 	}
 	var members []exactjson.Member
-	for _, key := range slices.Sorted(maps.Keys(kept)) {
-		members = append(members, exactjson.Member{Name: key, Value: exactjson.ArrayValue(kept[key]...)})
+	for _, key := range slices.Sorted(maps.Keys(k.values)) {
+		members = append(members, exactjson.Member{Name: key, Value: exactjson.ArrayValue(k.values[key]...)})
+	}
+	if len(k.leftOut) > 0 {
+		var counts []exactjson.Member
+		for _, key := range slices.Sorted(maps.Keys(k.leftOut)) {
+			counts = append(counts, exactjson.Member{Name: key, Value: exactjson.IntValue(k.leftOut[key])})
+		}
+		members = append(members, exactjson.Member{Name: leftOutKey, Value: exactjson.ObjectValue(counts...)})
 	}
 	all := append(slices.Clone(b.Tape.Extensions.Members()), exactjson.Member{Name: keptKey, Value: exactjson.ObjectValue(members...)})
 	slices.SortFunc(all, func(x, y exactjson.Member) int { return strings.Compare(x.Name, y.Name) })
 	b.Tape.Extensions = exactjson.ObjectValue(all...)
 }
 
-// judgement is the event of a verdict on what a span did.
-const judgement = "gen_ai.evaluation.result"
+// keeper gathers what a tape keeps as it was recorded.
+type keeper struct {
+	tape    *tape.Tape
+	seqs    map[string]int // events by span, made when first needed
+	values  map[string][]exactjson.Value
+	leftOut map[string]int64
+	bytes   int
+	// resources are the attributes of resources that are kept, with their values.
+	resources map[[2]string]bool
+}
+
+// none are the attributes of what is no span.
+var none = pcommon.NewMap()
+
+// node keeps what a span, its events and its log records say.
+func (k *keeper) node(n *spantree.Node) {
+	span := none
+	if n.Spans > 0 {
+		span = n.Span.Attributes()
+		k.attributes(n, span, none)
+		for _, event := range n.Span.Events().All() {
+			k.event(n, event.Name(), event.Attributes(), span)
+		}
+	}
+	for _, record := range n.Source.Logs {
+		k.event(n, record.Name(), record.Attributes(), span)
+	}
+	if n.Source.Resource != (pcommon.Map{}) {
+		k.resource(n.Source.Resource)
+	}
+}
+
+// resource keeps what a resource says, once for all spans that have it.
+func (k *keeper) resource(attributes pcommon.Map) {
+	names, values := genai.Kept(attributes)
+	for _, name := range names {
+		if said := [2]string{name, values[name].AsString()}; !k.resources[said] {
+			k.resources[said] = true
+			k.keep(0, name, decode.JSONOf(values[name]))
+		}
+	}
+}
+
+// event keeps an event as a whole, or the attributes of one that a dialect reads.
+func (k *keeper) event(n *spantree.Node, name string, attributes, span pcommon.Map) {
+	if genai.IsKeptEvent(name) {
+		k.keep(k.seqOf(n), name, attributesOf(attributes))
+		return
+	}
+	k.attributes(n, attributes, span)
+}
+
+// attributes keeps those that the span does not say too.
+func (k *keeper) attributes(n *spantree.Node, attributes, span pcommon.Map) {
+	names, values := genai.Kept(attributes)
+	for _, name := range names {
+		if said, there := span.Get(name); !there || !said.Equal(values[name]) {
+			k.keep(k.seqOf(n), name, decode.JSONOf(values[name]))
+		}
+	}
+}
+
+// seqOf is the event of a span, 0 for none.
+func (k *keeper) seqOf(n *spantree.Node) int {
+	if k.seqs == nil {
+		k.seqs = seqsOf(k.tape)
+	}
+	return k.seqs[n.SpanID()]
+}
+
+func (k *keeper) keep(seq int, name string, v exactjson.Value) {
+	size := len(v.JSON())
+	_, known := k.values[name]
+	if len(name) > longestKey || !known && len(k.values) >= mostNames || len(k.values[name]) >= mostKept || k.bytes+size > mostBytes {
+		if _, counted := k.leftOut[name]; len(name) > longestKey || !counted && len(k.leftOut) >= mostNames {
+			name = otherNames
+		}
+		k.leftOut[name]++
+		return
+	}
+	k.bytes += size
+	k.values[name] = append(k.values[name], keptOf(seq, v))
+}
 
 // keptOf is a value and the event that it belongs to, 0 for none.
 func keptOf(seq int, v exactjson.Value) exactjson.Value {
@@ -74,13 +152,15 @@ func keptOf(seq int, v exactjson.Value) exactjson.Value {
 	return exactjson.ObjectValue(exactjson.Member{Name: "seq", Value: exactjson.IntValue(int64(seq))}, exactjson.Member{Name: "value", Value: v})
 }
 
-func attributesOf(event ptrace.SpanEvent) exactjson.Value {
+// attributesOf is what an event says, without how a record of it was carried.
+func attributesOf(attributes pcommon.Map) exactjson.Value {
 	var members []exactjson.Member
-	for key, v := range event.Attributes().All() {
-		members = append(members, exactjson.Member{Name: key, Value: decode.JSONOf(v)})
+	for key, v := range attributes.All() {
+		if key != dialect.LogEventName && key != dialect.LogScopeName && !slices.Contains(dialect.LogEnvelope, key) {
+			members = append(members, exactjson.Member{Name: key, Value: decode.JSONOf(v)})
+		}
 	}
-	slices.SortFunc(members, func(x, y exactjson.Member) int { return strings.Compare(x.Name, y.Name) })
-	return exactjson.ObjectValue(members...)
+	return decode.Unordered(members)
 }
 
 // seqsOf lists the events by their spans.
