@@ -6,6 +6,7 @@ package reconstruct_test
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,9 +14,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// conventionsTable lists the attributes of the conventions: name, type, the span that bears it here, where
-// its value lands, and why it does not. Its origin stands in its first lines.
+// conventionsTable lists what the conventions name: attributes, operations, kinds of spans and events. Its
+// first lines say where it is from and what its columns are.
 const conventionsTable = "testdata/conventions.tsv"
+
+// convention is a row of the table.
+type convention struct{ kind, name, typ, on, lands, why string }
 
 // marked is a value of each type that stands nowhere else, and how a tape writes it.
 var marked = map[string]struct {
@@ -42,59 +46,189 @@ var messagesMarked = map[string]string{
 	"gen_ai.completion":          list(says("marked-7391")),
 }
 
-// TestConventionsLandOrAreNamed sends each attribute of the conventions in a run. Its value stands on the
+// TestConventionsLandOrAreNamed sends each row of the table in a run. A value planted in it stands on the
 // tape, or the table says that it does not, and why.
 func TestConventionsLandOrAreNamed(t *testing.T) {
+	counts := map[string]int{}
+	for _, c := range conventions(t) {
+		counts[c.kind]++
+		switch c.kind {
+		case "attribute":
+			c.says(t, c.attribute(t))
+		case "operation", "span":
+			c.operation(t)
+		case "event":
+			c.says(t, c.event(t))
+		default:
+			t.Errorf("a row of kind %q", c.kind)
+		}
+	}
+	for kind, least := range map[string]int{"attribute": 130, "operation": 50, "span": 20, "event": 16} {
+		if counts[kind] < least {
+			t.Errorf("only %d rows of kind %s", counts[kind], kind)
+		}
+	}
+}
+
+func conventions(t *testing.T) (list []convention) {
+	t.Helper()
 	body, err := os.ReadFile(conventionsTable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
 	for line := range strings.Lines(string(body)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		cells := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(cells) != 5 {
+		if len(cells) != 7 {
 			t.Fatalf("%d cells: %s", len(cells), line)
 		}
-		name, kind, on, lands, why := cells[0], cells[1], cells[2], cells[3], cells[4]
-		n++
-		value, spelt := marked[kind].value, marked[kind].spelt
-		if text, ok := messagesMarked[name]; ok {
-			value = text
+		list = append(list, convention{cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]})
+	}
+	return list
+}
+
+// says compares what the table says of a row with whether a value planted in it stands on the tape.
+func (c convention) says(t *testing.T, held bool) {
+	t.Helper()
+	switch {
+	case c.lands == "-" && held:
+		t.Errorf("%s %s stands on the tape, and is said to be left out", c.kind, c.name)
+	case c.lands == "-" && c.why == "":
+		t.Errorf("%s %s is left out, and nothing says why", c.kind, c.name)
+	case c.lands != "-" && !held:
+		t.Errorf("%s %s (%s) sent on %s: its value stands nowhere on the tape", c.kind, c.name, c.typ, c.on)
+	case c.lands != "-" && c.why != "":
+		t.Errorf("%s %s lands, and is said not to: %s", c.kind, c.name, c.why)
+	}
+}
+
+// attribute reports whether an attribute stands on the tape, on the span or event that bears it.
+func (c convention) attribute(t *testing.T) bool {
+	t.Helper()
+	of := c.typ
+	if of == "general" {
+		of = "string"
+	}
+	value, spelt := marked[of].value, marked[of].spelt
+	if text, ok := messagesMarked[c.name]; ok {
+		value = text
+	}
+	without := writtenTapes(t, func(map[string]ptrace.Span) {})
+	tapes := writtenTapes(t, func(spans map[string]ptrace.Span) {
+		var attributes pcommon.Map
+		if name := bearers[c.on]; name != "" {
+			event := spans["model"].Events().AppendEmpty()
+			event.SetName(name)
+			attributes = event.Attributes()
+		} else if bearer, ok := spans[c.on]; ok {
+			attributes = bearer.Attributes()
+		} else {
+			t.Fatalf("%s: no span is %q", c.name, c.on)
 		}
-		without := writtenTapes(t, func(map[string]ptrace.Span) {})
-		tapes := writtenTapes(t, func(spans map[string]ptrace.Span) {
-			bearer, ok := spans[on]
-			if !ok {
-				t.Fatalf("%s: no span is %q", name, on)
-			}
-			attributes := bearer.Attributes()
-			if on == "event" {
-				event := spans["model"].Events().AppendEmpty()
-				event.SetName("gen_ai.evaluation.result")
-				attributes = event.Attributes()
-			}
-			if err := attributes.PutEmpty(name).FromRaw(value); err != nil {
-				t.Fatal(err)
-			}
-		})
-		held := strings.Count(tapes, spelt) > strings.Count(without, spelt)
-		switch {
-		case lands == "tape" && !held:
-			t.Errorf("%s on a span of kind %s: its value stands nowhere on the tape", name, on)
-		case lands == "-" && held:
-			t.Errorf("%s stands on the tape, and is said to be left out", name)
-		case lands == "-" && why == "":
-			t.Errorf("%s is left out, and nothing says why", name)
-		case !slices.Contains([]string{"tape", "-"}, lands):
-			t.Errorf("%s lands in %q", name, lands)
+		if err := attributes.PutEmpty(c.name).FromRaw(value); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if c.lands != "-" && c.lands != "tape" {
+		t.Errorf("attribute %s lands in %q", c.name, c.lands)
+	}
+	return strings.Count(tapes, spelt) > strings.Count(without, spelt)
+}
+
+// bearers are events that bear attributes.
+var bearers = map[string]string{"event": "gen_ai.evaluation.result", "exception": "gen_ai.client.operation.exception"}
+
+// operation demands that a span of an operation is what the table says: an event of the tape, noise, or
+// neither. What an attribute of it says that nobody knows stands on the tape, with its event.
+func (c convention) operation(t *testing.T) {
+	t.Helper()
+	const id = 20
+	key, name, provider := c.typ, c.name, ""
+	kind := ptrace.SpanKindInternal
+	if c.kind == "span" {
+		name, provider, _ = strings.Cut(c.on, " ")
+		key = "gen_ai.operation.name"
+		if of, _, _ := strings.Cut(c.name, "."); of == "mcp" || of == "a2a" {
+			key = of + ".method.name"
+		}
+		switch c.typ {
+		case "client", "":
+			kind = ptrace.SpanKindClient
+		case "server":
+			kind = ptrace.SpanKindServer
 		}
 	}
-	if n < 70 {
-		t.Errorf("only %d attributes", n)
+	namespace, _, _ := strings.Cut(key, ".")
+	marker := namespace + ".conformance.marker"
+	tr := plainRun()
+	s := tr.in("test", name+" x", id, 1, 91, 95, key, name, marker, "marked-7391")
+	s.SetKind(kind)
+	if provider != "" {
+		s.Attributes().PutStr("gen_ai.provider.name", provider)
 	}
+	put(s.Attributes(), map[string][]any{
+		"model_call": {"gen_ai.request.model", "m2", "gen_ai.input.messages", list(user("q2")), "gen_ai.output.messages", list(says("a2"))},
+		"tool_call":  {"gen_ai.tool.name", "t2", "gen_ai.tool.call.arguments", `{"x":2}`, "gen_ai.tool.call.result", "r2"},
+		"agent_call": {"gen_ai.agent.name", "b"},
+		"retrieval":  {"gen_ai.retrieval.query.text", "q2"},
+	}[c.lands])
+	if c.lands == "agent_call" {
+		tr.chat(id+1, id, 92, 94, list(user("q2")), list(says("a2")))
+	}
+	noise := int64(0)
+	lands, held := "tape", false
+	for _, tp := range tr.runs(t) {
+		for _, n := range tp.Sources.Noise {
+			noise += n
+		}
+		planted := tp.Extensions.Get("conventions").Get(marker)
+		held = held || planted.Len() == 1
+		for i := range tp.Events {
+			e := &tp.Events[i]
+			if !slices.Contains(e.SpanIDs, spanID(id).String()) {
+				continue
+			}
+			lands = string(e.Type)
+			if planted.At(0).Get("seq").JSON() != strconv.Itoa(e.Seq) {
+				t.Errorf("%s %s: what its span says stands under %s, not under event %d", c.kind, c.name, planted.JSON(), e.Seq)
+			}
+		}
+	}
+	if lands == "tape" && noise > 0 {
+		lands = "noise"
+	}
+	c.says(t, held)
+	if c.lands != "-" && lands != c.lands {
+		t.Errorf("%s %s lands as %s, and is said to land as %s", c.kind, c.name, lands, c.lands)
+	}
+}
+
+// event reports whether what an event says stands on the tape.
+func (c convention) event(t *testing.T) bool {
+	t.Helper()
+	const value = "marked-7391"
+	said := map[string][]any{
+		"gen_ai.choice": {"index", 0, "finish_reason", "stop", "message", `{"role":"assistant","content":"` + value + `"}`},
+		"gen_ai.client.inference.operation.details": {"gen_ai.output.messages", list(says(value))},
+		"gen_ai.evaluation.result":                  {"gen_ai.evaluation.name", value},
+		"gen_ai.client.operation.exception":         {"exception.type", "E", "exception.message", value},
+	}[c.name]
+	if said == nil {
+		said = []any{"content", value, "id", "call_BBBBBBBBBBBBBBBB"}
+	}
+	tr := plainRun()
+	const id = 20
+	s := tr.in("test", "chat m2", id, 1, 91, 95, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m2")
+	if c.typ == "log record" {
+		return strings.Contains(writtenAs(tr.with(t, append([]any{c.name, 92, id}, said...))), value)
+	}
+	e := s.Events().AppendEmpty()
+	e.SetName(c.name)
+	e.SetTimestamp(at(92))
+	put(e.Attributes(), said)
+	return strings.Contains(writtenAs(tr.runs(t)), value)
 }
 
 // writtenTapes derives a run with a span of each kind, which change is given by name, and returns the tapes
@@ -113,9 +247,12 @@ func writtenTapes(t *testing.T, change func(map[string]ptrace.Span)) string {
 		"embeddings": tr.in("test", "embeddings e", 7, 1, 51, 60, "gen_ai.operation.name", "embeddings", "gen_ai.request.model", "e"),
 		"old":        tr.in("test", "chat m1", 9, 1, 71, 80, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"),
 		"loose tool": tr.in("test", "execute_tool", 10, 1, 81, 90, "gen_ai.operation.name", "execute_tool"),
+		"guardrail":  tr.in("test", "run_guardrail g", 11, 1, 91, 95, "gen_ai.operation.name", "run_guardrail"),
+		"a2a":        tr.in("test", "SendMessage", 12, 1, 96, 99, "a2a.method.name", "SendMessage"),
+		"failed":     tr.tool("h", 13, 1, 96, 98, "", `{}`, ""),
 		"memory":     tr.in("test", "search_memory m", 8, 1, 61, 70, "gen_ai.operation.name", "search_memory"),
 	}
-	spans["event"] = spans["model"]
+	spans["failed"].Status().SetCode(ptrace.StatusCodeError)
 	change(spans)
 	for name, text := range map[string]string{"gen_ai.input.messages": list(user("q")), "gen_ai.output.messages": list(ask)} {
 		if attributes := spans["model"].Attributes(); !has(attributes, name) {
