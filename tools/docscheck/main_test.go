@@ -78,7 +78,7 @@ func TestPagesOfProgramsAndOfContributors(t *testing.T) {
 	var out strings.Builder
 	err := run(fstest.MapFS{
 		"CONTRIBUTING.md":     {Data: []byte(opening + "Name it as `TestThings` is.")},
-		"docs/cli.md":         {Data: []byte(words(60))},
+		"docs/scorecard.md":   {Data: []byte(words(60))},
 		"docs/agents/some.md": {Data: []byte(opening)},
 	}, true, &out)
 	if err != nil {
