@@ -5,6 +5,7 @@ package genai
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -67,12 +68,31 @@ func answersNothing(o *dialect.Draft) bool {
 }
 
 func threw(s *dialect.Source) bool {
-	for _, e := range s.Span.Events().All() {
-		if e.Name() == "exception" {
-			return true
-		}
+	for range raised(s) {
+		return true
 	}
 	return false
+}
+
+// raised yields the attributes of the exceptions of a call: events of its span, then log records that name it.
+func raised(s *dialect.Source) iter.Seq[decode.Attributes] {
+	return func(yield func(decode.Attributes) bool) {
+		for _, e := range s.Span.Events().All() {
+			if isException(e.Name()) && !yield(decode.Attributes(e.Attributes())) {
+				return
+			}
+		}
+		for _, l := range s.Logs {
+			if isException(l.Name()) && !yield(decode.Attributes(l.Attributes())) {
+				return
+			}
+		}
+	}
+}
+
+// isException knows the event of the general conventions, and that of a call of a model.
+func isException(eventName string) bool {
+	return eventName == "exception" || eventName == "gen_ai.client.operation.exception"
 }
 
 // endsThrowing reports the span of a tool without arguments and result that ended with an exception. The
@@ -98,10 +118,8 @@ func leftByException(span ptrace.Span) bool {
 // is the request for an approval, or it is an agent that gives the pause as its reason to end. Some
 // instrumentations call such a span failed, some call it ok.
 func pausedBy(s *dialect.Source, o *dialect.Draft) (waits tape.Waiting) {
-	for _, event := range s.Span.Events().All() {
-		if event.Name() == "exception" {
-			waits = cmp.Or(waits, decode.PauseBy(decode.Attributes(event.Attributes()).Text("exception.type")))
-		}
+	for x := range raised(s) {
+		waits = cmp.Or(waits, decode.PauseBy(x.Text("exception.type")))
 	}
 	waits = cmp.Or(waits, decode.PauseBy(decode.Attributes(s.Span.Attributes()).Text("error.type", "exception.type")))
 	if o.Error != nil {
@@ -131,12 +149,9 @@ func pausedBy(s *dialect.Source, o *dialect.Draft) (waits tape.Waiting) {
 func errorOf(s *dialect.Source) *tape.Error {
 	a := decode.Attributes(s.Span.Attributes())
 	e := &tape.Error{Type: a.Text("error.type", "exception.type"), Message: a.Text("error.message", "exception.message")}
-	for _, event := range s.Span.Events().All() {
-		if event.Name() == "exception" {
-			x := decode.Attributes(event.Attributes())
-			decode.FillString(&e.Type, x.Text("exception.type"))
-			decode.FillString(&e.Message, x.Text("exception.message"))
-		}
+	for x := range raised(s) {
+		decode.FillString(&e.Type, x.Text("exception.type"))
+		decode.FillString(&e.Message, x.Text("exception.message"))
 	}
 	decode.FillString(&e.Message, said(s.Span.Status().Message()))
 	if e.Type == "" && e.Message == "" {
