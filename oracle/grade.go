@@ -78,6 +78,9 @@ func unproved(t *tape.Tape, calls []judged, hidden []hiddenCall) string {
 	if cut(t) {
 		why = append(why, "the evidence was cut")
 	}
+	if elsewhere(t) {
+		why = append(why, "the calls of an agent are recorded nowhere")
+	}
 	if callless(t) {
 		why = append(why, "no record tells which calls were asked for")
 	}
@@ -131,6 +134,13 @@ func cut(t *tape.Tape) bool {
 	})
 }
 
+// elsewhere reports that an agent of the run called models or tools, and no record says which.
+func elsewhere(t *tape.Tape) bool {
+	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeModelCallHidden && f.Field == "events"
+	})
+}
+
 // Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the
 // proof of the tape is ok.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
@@ -144,7 +154,7 @@ func grade(of *calls, hidden []hiddenCall) (g tape.Grade, r tape.Replayable, mis
 	t := of.t
 	in := t.Input
 	// If the evidence of a run was cut, nobody knows which calls are missing.
-	whole := !cut(t)
+	whole := !cut(t) && !elsewhere(t)
 	// An answer that ends a whole loop of calls is not the answer to the request that began it.
 	// Nor is a request whole that goes on after a response which is not on the tape.
 	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {

@@ -12,12 +12,15 @@ import (
 // nestedAgent decides what the span of an agent within a run is: a sub-agent, the run's own agent once more,
 // or a step of a graph.
 //
-// Needs: a call below the span; for a span that only looks like an agent also a tool that ran it.
-// Refuses: a span that holds no call; the second such span within one tool.
+// Needs: a call below the span, or its own request and answer; for a span that only looks like an agent a call
+// and a tool that ran it.
+// Refuses: any other span that holds no call; one without calls below a model call; the second such span within
+// one tool.
 // Seen in: frameworks whose agents are nodes of a graph.
 func (c *Ledger) nestedAgent(n *spantree.Node, agent, around *Call) {
 	delegated := around != nil && around.Kind == tape.EventToolCall
-	if n.Obs.WeakAgent && !(delegated && around.Holds == nil) || !spantree.HoldsCall(n) {
+	elsewhere := (around == nil || delegated) && runsElsewhere(n)
+	if n.Obs.WeakAgent && !(delegated && around.Holds == nil) || !elsewhere && !spantree.HoldsCall(n) {
 		c.function(n, agent, around)
 		c.kids(n, agent, around)
 		return
@@ -27,8 +30,26 @@ func (c *Ledger) nestedAgent(n *spantree.Node, agent, around *Call) {
 	if delegated {
 		a.Via, around.Holds = around, a
 	}
+	if elsewhere {
+		a.Note(tape.CodeModelCallHidden, "events", "the span tells what the agent was asked and answered, and no span tells its calls")
+	}
 	c.Agents = append(c.Agents, a)
 	c.agentBody(n, a, a)
+}
+
+// runsElsewhere reports the span of an agent whose calls nobody reports: it holds none, and its own request and
+// answer. Its name is not that of an agent around it.
+func runsElsewhere(n *spantree.Node) bool {
+	o := n.Obs
+	if o.WeakAgent || n.Span.ParentSpanID().IsEmpty() || len(o.Input) == 0 || len(o.Output) == 0 || o.Agent.Name == "" || spantree.HoldsCall(n) {
+		return false
+	}
+	for up := range spantree.Upward(n.Up, nil) {
+		if up.Obs.Class == genai.Agent && up.Obs.Agent.Name == o.Agent.Name {
+			return false
+		}
+	}
+	return true
 }
 
 // agentBody reads what lies below the span of an agent. self is the nested agent, nil for the run's own. The
