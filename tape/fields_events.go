@@ -19,7 +19,8 @@ var messageRecord = bind.New("message", func(m *Message) *[]exactjson.Member { r
 var partRecord = bind.New("part", func(p *Part) *[]exactjson.Member { return members(&p.Unknown) },
 	bind.Of("type", func(p *Part) *PartType { return &p.Type }, bind.String[PartType]()).Required(),
 ).Variants(func(p *Part) string { return string(p.Type) }).
-	Variant(string(PartText), partText).
+	Variant(string(PartText), partText,
+		bind.Of("refusal", func(p *Part) *bool { return &p.Refusal }, bind.Bool())).
 	Variant(string(PartReasoning), partText).
 	Variant(string(PartToolCall),
 		partID,

@@ -195,7 +195,7 @@ type PartType string
 
 // The types of message parts.
 const (
-	PartText       PartType = "text"        // Text
+	PartText       PartType = "text"        // Text, Refusal
 	PartReasoning  PartType = "reasoning"   // Text
 	PartToolCall   PartType = "tool_call"   // ID, Name, Args, ArgsText
 	PartToolResult PartType = "tool_result" // ID, Name, Result, IsError
@@ -208,6 +208,7 @@ const (
 type Part struct {
 	Type     PartType
 	Text     string
+	Refusal  bool // the text is why the model does not answer
 	ID       string
 	Name     string
 	Args     exactjson.Value

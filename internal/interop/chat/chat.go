@@ -156,10 +156,11 @@ func (w *writer) message(m tape.Message) {
 		}
 	case tape.RoleAssistant:
 		content := exactjson.NullValue
-		if text := interop.Texts(m); text != "" {
+		refusal, said := refusalOf(m)
+		if text := interop.Texts(said); text != "" {
 			content = exactjson.StringValue(text)
 		}
-		w.add("assistant", m.Name, content, interop.Member("reasoning_content", reasoning(m)), interop.Member("tool_calls", w.toolCalls(m)))
+		w.add("assistant", m.Name, content, interop.Member("refusal", refusal), interop.Member("reasoning_content", reasoning(m)), interop.Member("tool_calls", w.toolCalls(m)))
 	default:
 		w.add(string(m.Role), m.Name, content(m))
 	}
@@ -168,6 +169,17 @@ func (w *writer) message(m tape.Message) {
 func (w *writer) add(role, name string, content exactjson.Value, more ...exactjson.Member) {
 	members := []exactjson.Member{interop.Member("role", exactjson.StringValue(role)), interop.Member("name", interop.StringOrNone(name)), interop.Member("content", content)}
 	w.list = append(w.list, exactjson.ObjectValue(append(members, more...)...))
+}
+
+// refusalOf is the refusal of a message, and the message without it.
+func refusalOf(m tape.Message) (refusal exactjson.Value, said tape.Message) {
+	said = m
+	said.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p tape.Part) bool { return p.Refusal })
+	if len(said.Parts) == len(m.Parts) {
+		return refusal, m
+	}
+	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p tape.Part) bool { return !p.Refusal })
+	return interop.StringOrNone(interop.Texts(m)), said
 }
 
 func reasoning(m tape.Message) exactjson.Value {
@@ -324,6 +336,9 @@ func readMessage(v exactjson.Value) tape.Message {
 				m.Parts = append(m.Parts, tape.Part{Type: tape.PartData, Value: p.Value})
 			}
 		}
+	}
+	if refusal := v.Get("refusal").Str(); refusal != "" {
+		m.Parts = append(m.Parts, tape.Part{Type: tape.PartText, Text: refusal, Refusal: true})
 	}
 	for _, c := range v.Get("tool_calls").Members() {
 		p := tape.Part{Type: tape.PartToolCall, ID: c.Value.Get("id").Str(), Name: c.Value.Get("function").Get("name").Str()}

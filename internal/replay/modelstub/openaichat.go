@@ -43,7 +43,11 @@ func (r *reply) chatFinish() string {
 func (r *reply) chatMessage() object {
 	r.leave()
 	m := object{"role": "assistant", "content": nil, "refusal": nil}
-	if text := r.texts(tape.PartText); text != "" || len(r.calls()) == 0 {
+	refusal, text := r.refusal()
+	if refusal != "" {
+		m["refusal"] = refusal
+	}
+	if text != "" || len(r.calls()) == 0 && refusal == "" {
 		m["content"] = text
 	}
 	if reasoning := r.texts(tape.PartReasoning); reasoning != "" {
@@ -94,9 +98,15 @@ func chatEventsWith(r *reply, usage bool) (list []event) {
 			delta(object{"reasoning_content": piece})
 		}
 	}
-	if text := r.texts(tape.PartText); text != "" {
+	refusal, text := r.refusal()
+	if text != "" {
 		for _, piece := range r.pieces(text) {
 			delta(object{"content": piece})
+		}
+	}
+	if refusal != "" {
+		for _, piece := range r.pieces(refusal) {
+			delta(object{"refusal": piece})
 		}
 	}
 	for i, c := range r.calls() {

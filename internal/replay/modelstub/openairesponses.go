@@ -53,8 +53,8 @@ func (r *reply) items() []object {
 			list = append(list, item)
 		}
 	}
-	if text := r.texts(tape.PartText); text != "" || len(r.calls()) == 0 {
-		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
+	if said := r.contents(); len(said) > 0 {
+		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": said})
 	}
 	for _, c := range r.calls() {
 		if r.custom(c) {
@@ -75,6 +75,18 @@ func (r *reply) custom(c tape.Part) bool {
 		}
 	}
 	return c.Args.Kind() == exactjson.String && !strings.HasPrefix(strings.TrimSpace(c.Args.Str()), "{") // else arguments that are cut or broken
+}
+
+// contents are the parts of the message of an answer: its text and its refusal.
+func (r *reply) contents() (list []object) {
+	refusal, text := r.refusal()
+	if text != "" || refusal == "" && len(r.calls()) == 0 {
+		list = append(list, outputText(text))
+	}
+	if refusal != "" {
+		list = append(list, object{"type": "refusal", "refusal": refusal})
+	}
+	return list
 }
 
 func outputText(text string) object {
@@ -113,6 +125,24 @@ func (r *reply) response(status string, items []object) object {
 	return o
 }
 
+// contentEvents are the events of one part of a message.
+func (r *reply) contentEvents(part object, add func(kind string, o object)) {
+	kind, member := "output_text", "text"
+	more := func(o object) object { o["logprobs"] = []object{}; return o }
+	empty := outputText("")
+	if part["type"] == "refusal" {
+		kind, member, empty = "refusal", "refusal", object{"type": "refusal", "refusal": ""}
+		more = func(o object) object { return o }
+	}
+	text, _ := part[member].(string)
+	add("content_part.added", object{"part": empty})
+	for _, piece := range r.pieces(text) {
+		add(kind+".delta", more(object{"delta": piece}))
+	}
+	add(kind+".done", more(object{member: text}))
+	add("content_part.done", object{"part": part})
+}
+
 func responseEvents(r *reply) (list []event) {
 	add := func(kind string, o object) {
 		o["type"], o["sequence_number"] = "response."+kind, len(list)
@@ -144,13 +174,12 @@ func responseEvents(r *reply) (list []event) {
 		case "message":
 			begun["content"], begun["status"] = []object{}, "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})
-			text := r.texts(tape.PartText)
-			add("content_part.added", at(object{"content_index": 0, "part": outputText("")}))
-			for _, piece := range r.pieces(text) {
-				add("output_text.delta", at(object{"content_index": 0, "delta": piece, "logprobs": []object{}}))
+			for k, part := range r.contents() {
+				r.contentEvents(part, func(kind string, o object) {
+					o["content_index"] = k
+					add(kind, at(o))
+				})
 			}
-			add("output_text.done", at(object{"content_index": 0, "text": text, "logprobs": []object{}}))
-			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
 		case "custom_tool_call":
 			begun["input"], begun["status"] = "", "in_progress"
 			add("output_item.added", object{"output_index": i, "item": begun})

@@ -164,6 +164,21 @@ func (r *reply) texts(kind tape.PartType) string {
 	return text
 }
 
+// refusal is the text by which the model says that it does not answer; words are its other texts. APIs without
+// a member for a refusal send all texts alike.
+func (r *reply) refusal() (refusal, words string) {
+	for _, p := range r.message.Parts {
+		switch {
+		case p.Type != tape.PartText:
+		case p.Refusal:
+			refusal = joined(refusal, p.Text)
+		default:
+			words = joined(words, p.Text)
+		}
+	}
+	return refusal, words
+}
+
 func (r *reply) calls() (calls []tape.Part) {
 	for _, p := range r.message.Parts {
 		if p.Type == tape.PartToolCall {

@@ -296,6 +296,9 @@ func (r *renderer) message(t *tape.Tape, id, path string) message {
 		switch p.Type {
 		case tape.PartText:
 			f.Value = r.string(at, p.Text)
+			if p.Refusal {
+				f.Note = "refusal"
+			}
 		case tape.PartReasoning:
 			f = field{Name: "reasoning", Value: r.string(at, p.Text)}
 		case tape.PartToolCall:

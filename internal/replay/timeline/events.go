@@ -112,7 +112,11 @@ func (p *printer) response(indent string, e *tape.Event) {
 		part := &m.Parts[i]
 		switch part.Type {
 		case tape.PartText:
-			p.field(indent, "says", part.Text, valueLines, note)
+			verb := "says"
+			if part.Refusal {
+				verb = "refuses"
+			}
+			p.field(indent, verb, part.Text, valueLines, note)
 		case tape.PartReasoning:
 			p.field(indent, "thinks", part.Text, 1, note)
 		case tape.PartToolCall:

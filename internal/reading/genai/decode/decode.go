@@ -64,6 +64,11 @@ type Part struct {
 // TextPart makes a text part.
 func TextPart(text string) Part { return Part{Part: tape.Part{Type: tape.PartText, Text: text}} }
 
+// RefusalPart is the text by which a model says that it does not answer.
+func RefusalPart(text string) Part {
+	return Part{Part: tape.Part{Type: tape.PartText, Text: text, Refusal: true}}
+}
+
 // FillString takes src where dst is empty.
 func FillString(dst *string, src string) {
 	if *dst == "" {

@@ -430,7 +430,7 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 		parts = append(parts, CallPart("", call.Get("name").Str(), call.Get("arguments")))
 	}
 	if refusal := v.Get("refusal"); refusal.Kind() == exactjson.String && refusal.Str() != "" {
-		parts = append(parts, TextPart(refusal.Str()))
+		parts = append(parts, RefusalPart(refusal.Str()))
 	}
 	m := MessageWith(role, v.Get("name").Str(), parts)
 	m.FinishReason = v.First("finish_reason", "finishReason").Text()

@@ -60,7 +60,7 @@ func Parts(body exactjson.Value) []Part {
 				parts = append(parts, Parts(blocks)...)
 				continue
 			}
-			parts = append(parts, p)
+			parts = append(parts, heard(p, m.Value)...)
 		}
 		join()
 		return parts
@@ -73,6 +73,14 @@ func Parts(body exactjson.Value) []Part {
 	default:
 		return []Part{DataPart(body)}
 	}
+}
+
+// heard is a part, and behind speech what was said in it.
+func heard(p Part, v exactjson.Value) []Part {
+	if words := v.Get("transcript").Str(); p.Type == tape.PartMedia && words != "" {
+		return []Part{p, TextPart(words)}
+	}
+	return []Part{p}
 }
 
 // allParts reports a list whose elements are all known parts: only then is a text that parses as JSON more than a text.
@@ -123,7 +131,15 @@ func PartOf(v exactjson.Value) (Part, bool) {
 			return p, true
 		}
 	case "refusal":
-		return TextPart(v.First("refusal", "content").Str()), true
+		return RefusalPart(v.First("refusal", "content").Str()), true
+	case "generic": // a part that the conventions have no type for, with that of its provider
+		if kind := v.Get("generic_type"); kind.Kind() == exactjson.String && kind.Str() != "generic" {
+			p, ok := PartOf(with(v, member("type", kind)))
+			if !ok {
+				p = DataPart(v)
+			}
+			return p, ok
+		}
 	case "reasoning", "reasoningBlock", "thinking":
 		if t := v.First("content", "thinking", "reasoning", "text"); t.Kind() == exactjson.String {
 			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true

@@ -51,6 +51,9 @@ func Part(p decode.Part) string {
 	switch p.Type {
 	case tape.PartText, tape.PartReasoning:
 		s = fmt.Sprintf("%s(%s)", p.Type, p.Text)
+		if p.Refusal {
+			s = "refusal" + strings.TrimPrefix(s, "text")
+		}
 	case tape.PartToolCall:
 		s = fmt.Sprintf("call(%s)", strings.Join([]string{p.ID, p.Name, p.Args.JSON()}, " "))
 	case tape.PartToolResult:
