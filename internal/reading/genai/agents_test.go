@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,17 +23,35 @@ import (
 
 const agentPages = "../../../docs/agents"
 
+// The part of a page that is written by hand: what to install, and the code that turns content on. In the index it is the table of frameworks.
+const setupBegin, setupEnd = "<!-- set-up, written by hand -->\n\n", "\n<!-- end of the set-up -->\n"
+
+// setup returns that part of a page as it stands in the file.
+func setup(t *testing.T, name string) string {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join(agentPages, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(body), setupBegin)
+	part, _, found := strings.Cut(rest, setupEnd)
+	if !found {
+		t.Errorf("%s has no set-up: %q … %q", name, setupBegin, setupEnd)
+	}
+	return setupBegin + part + setupEnd
+}
+
 // TestPagesOfAgentsAreCurrent: one page for each row of the table, and no page of a row that is gone.
 func TestPagesOfAgentsAreCurrent(t *testing.T) {
-	want := map[string]string{"README.md": agentIndex()}
+	want := map[string]string{"README.md": agentIndex(setup(t, "README.md"))}
 	for _, d := range Dialects {
 		if d.Switch != "" {
-			want[d.ID+".md"] = agentPage(d)
+			want[d.ID+".md"] = agentPage(d, setup(t, d.ID+".md"))
 		}
 	}
 	for i := range agentprofile.Table {
 		if p := &agentprofile.Table[i]; !ownPage(p) {
-			want[p.ID+".md"] = programPage(p)
+			want[p.ID+".md"] = programPage(p, setup(t, p.ID+".md"))
 		}
 	}
 	if *genaitest.Update {
@@ -63,21 +82,25 @@ func TestPagesOfAgentsAreCurrent(t *testing.T) {
 	}
 }
 
-func agentIndex() string {
+func agentIndex(frameworks string) string {
 	var b strings.Builder
-	b.WriteString("# Switch your agent on\n\n<!-- generated from genai.Dialects by `go generate ./internal/reading/genai` -->\n\n" +
-		"One page for each framework and instrumentation that is read by name: what turns the recording of content on, and what to look for afterwards. What is read of others:\n" +
-		"[dialects](../dialects.md#instrumentations-that-are-not-in-the-table). How well each is read: [scorecard](../scorecard.md).\n\n| framework | id on tapes |\n|---|---|\n")
+	b.WriteString("# Switch your agent on\n\n<!-- generated from genai.Dialects by `go generate ./internal/reading/genai`, but for the set-up -->\n\n" +
+		"This page leads from your framework to the page that says what to install, what turns content on, and what to look for afterwards.\n\n" +
+		"A framework is recorded by spans of its own, or by a package that instruments it. *Take* is the way that reads best or is least work; the\n" +
+		"[scorecard](../scorecard.md) has figures for both. If your agent shows up in a tracing backend, look for the backend below, in the table of instrumentations.\n\n" +
+		"## By framework\n\n" + frameworks + "\n## By program\n\n" +
+		"`tapedeck record` and `tapedeck replay` know these programs by their name, and give them what they need without a setting of yours. They are known behind `env`, `timeout`,\n" +
+		"`npx`, `uvx`, `node`, `python -m`, and within `sh -c`, where arguments cannot be added. Within scripts they are not known.\n\n| program | page |\n|---|---|\n")
+	for i := range agentprofile.Table {
+		p := &agentprofile.Table[i]
+		fmt.Fprintf(&b, "| `%s` | [%s](%s) |\n", strings.Join(p.Programs, "`, `"), cell(p.Name), pageOf(p))
+	}
+	b.WriteString("\n## By instrumentation\n\nThe id stands in `sources.dialects` of a tape. What is read of others: [dialects](../dialects.md#instrumentations-that-are-not-in-the-table).\n\n" +
+		"| instrumentation | id on tapes |\n|---|---|\n")
 	for _, d := range Dialects {
 		if d.Switch != "" {
 			fmt.Fprintf(&b, "| [%s](%s.md) | `%s` |\n", cell(d.Name), d.ID, d.ID)
 		}
-	}
-	b.WriteString("\nPrograms that `tapedeck record` and `tapedeck replay` know by their name: they get what they need without a setting of yours. They are known behind `env`, `timeout`, `npx`, `uvx`, `node`, `python -m`, " +
-		"and within `sh -c` (where arguments cannot be added), not within scripts.\n\n| program | page |\n|---|---|\n")
-	for i := range agentprofile.Table {
-		p := &agentprofile.Table[i]
-		fmt.Fprintf(&b, "| `%s` | [%s](%s) |\n", strings.Join(p.Programs, "`, `"), cell(p.Name), pageOf(p))
 	}
 	return b.String()
 }
@@ -95,14 +118,14 @@ func pageOf(p *agentprofile.Profile) string {
 }
 
 // programPage is the page of a program that has no dialect of its own.
-func programPage(p *agentprofile.Profile) string {
+func programPage(p *agentprofile.Profile, setup string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n<!-- generated from agentprofile.Table by `go generate ./internal/reading/genai` -->\n\n[All frameworks](README.md)", p.Name)
+	fmt.Fprintf(&b, "# %s\n\n<!-- generated from agentprofile.Table by `go generate ./internal/reading/genai`, but for the set-up -->\n\n"+
+		"This page says how to record a run of %s and replay it. [All frameworks](README.md)", p.Name, p.Name)
 	if p.Dialect != "" {
 		fmt.Fprintf(&b, " · on tapes: `%s` in `sources.dialects`", p.Dialect)
 	}
-	b.WriteString("\n\n" + recordAndReplay(p))
-	return b.String()
+	return b.String() + "\n\n## Set-up\n\n" + setup + "\n" + recordAndReplay(p)
 }
 
 // recordAndReplay are the two commands of a program, and what they do.
@@ -142,9 +165,11 @@ func recordAndReplay(p *agentprofile.Profile) string {
 	return b.String() + "\n"
 }
 
-func agentPage(d *dialect.Dialect) string {
+func agentPage(d *dialect.Dialect, setup string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n<!-- generated from genai.Dialects by `go generate ./internal/reading/genai` -->\n\n[All frameworks](README.md) · on tapes: `%s` in `sources.dialects`\n\n", d.Name, d.ID)
+	fmt.Fprintf(&b, "# %s\n\n<!-- generated from genai.Dialects by `go generate ./internal/reading/genai`, but for the set-up -->\n\n"+
+		"This page says what to install, what turns the recording of content on, and what comes. [All frameworks](README.md) · on tapes: `%s` in `sources.dialects`\n\n"+
+		"## Set-up\n\n%s\n", d.Name, d.ID, setup)
 	fmt.Fprintf(&b, "## What turns content on\n\n%s\n\n", capital(strings.TrimSuffix(d.Switch, "."))+".")
 	if d.Flags != "" {
 		fmt.Fprintf(&b, "Nothing is set in the agent: [`tapedeck record`](../cli.md#record) leads its model calls through itself, and its telemetry stays where it goes.\n\n"+
@@ -199,7 +224,7 @@ func pageOfWhatComes(d *dialect.Dialect) string {
 		fmt.Fprintf(&b, "- A run is %s.\n", d.Root)
 	}
 	if len(d.Events) > 0 {
-		fmt.Fprintf(&b, "- Log records hold content too (%s): export logs, and give the collector the [genailogs](../../connector/genailogsconnector/README.md) connector, as all [examples](../../examples/README.md) do.\n", codes(d.Events, "*"))
+		fmt.Fprintf(&b, "- Log records hold content too (%s). Export logs, and give the collector the [genailogs](../../connector/genailogsconnector/README.md) connector, as all [examples](../../examples/README.md) do.\n", codes(d.Events, "*"))
 	}
 	if d.Encoded {
 		b.WriteString("- Tool results are JSON texts and are decoded once.\n")
@@ -216,11 +241,27 @@ func yields(d *dialect.Dialect, s dialect.Setting) bool {
 // capital begins a sentence, unless code does.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
+// Each page says how its subject is installed, and each page of a dialect has a block of code that turns content on.
+func TestPagesHaveASetUp(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(agentPages, "*.md"))
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d pages: %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if part := setup(t, name); name != "README.md" && !strings.Contains(part, "```") {
+			t.Errorf("%s: the set-up has no block of code", name)
+		} else if name != "README.md" && !strings.Contains(strings.ToLower(part), "install") && !regexp.MustCompile("go get|dotnet add|In Maven|In Gradle|No package is needed|no SDK of its own").MatchString(part) {
+			t.Errorf("%s: the set-up does not say what to install", name)
+		}
+	}
+}
+
 // Every framework whose capture a variable turns on has it on its page, and sets it once.
 func TestPagesNameEverySetting(t *testing.T) {
 	n := 0
 	for _, d := range Dialects {
-		page := agentPage(d)
+		page := agentPage(d, "")
 		for _, s := range d.Settings {
 			n++
 			begin := "\n"

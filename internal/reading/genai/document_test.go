@@ -46,6 +46,19 @@ func TestDialectsDocumentIsCurrent(t *testing.T) {
 
 func dialectTables() string {
 	var b strings.Builder
+	b.WriteString("\n## What turns content on\n\n| id | switch | of it `record` and `replay` set |\n|---|---|---|\n")
+	for _, d := range Dialects {
+		var set []string
+		for _, s := range d.Settings {
+			switch {
+			case s.Unset:
+				set = append(set, "`"+s.Name+"` unset")
+			case !s.Yields && !s.Optional:
+				set = append(set, "`"+s.Name+"`")
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.ID, cell(d.Switch), strings.Join(set, ", "))
+	}
 	b.WriteString(recognising + "| id | producer | recognised by | run span | tool results | log records |\n|---|---|---|---|---|---|\n")
 	for _, d := range Dialects {
 		results, root := "as recorded", d.Root
@@ -59,19 +72,6 @@ func dialectTables() string {
 			root += "; always there"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", d.ID, cell(d.Name), recognisedBy(d), cell(root), results, codes(d.Events, "*"))
-	}
-	b.WriteString("\n## What turns content on\n\n| id | switch | of it `record` and `replay` set |\n|---|---|---|\n")
-	for _, d := range Dialects {
-		var set []string
-		for _, s := range d.Settings {
-			switch {
-			case s.Unset:
-				set = append(set, "`"+s.Name+"` unset")
-			case !s.Yields && !s.Optional:
-				set = append(set, "`"+s.Name+"`")
-			}
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.ID, cell(d.Switch), strings.Join(set, ", "))
 	}
 	b.WriteString("\n")
 	return b.String()
