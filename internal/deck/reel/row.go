@@ -7,6 +7,7 @@
 package reel
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -62,6 +63,8 @@ type Meta struct {
 	UserMessage   string   `parquet:"user_message,optional"` // its first userMessageRunes characters
 	Dialects      []string `parquet:"dialects,list"`
 	Rules         []string `parquet:"rules,list"`              // of reconstruction that changed something; reels of older programs have no such column
+	PromptName    []string `parquet:"prompt_name,list"`        // of the prompts that its spans name; as prompt_version not in older reels
+	PromptVersion []string `parquet:"prompt_version,list"`     // of any of them
 	EvidenceBytes int64    `parquet:"evidence_bytes,optional"` // of the column evidence in this row
 	TapeBytes     int64    `parquet:"tape_bytes,optional"`     // of the column tape in this row
 
@@ -142,10 +145,20 @@ func (m *Meta) Describe(t *tape.Tape) {
 	for _, id := range t.Fidelity.Rules {
 		m.Rules = distinct(m.Rules, id)
 	}
+	m.PromptName, m.PromptVersion = recorded(t, "gen_ai.prompt.name"), recorded(t, "gen_ai.prompt.version")
 	if t.Input.UserMessage != nil {
 		m.UserMessage = beginning(*t.Input.UserMessage, userMessageRunes)
 	}
 	m.TapeID, m.RedactionPolicy, m.RedactionKeyID = t.TapeID, t.Redaction.Policy, t.Redaction.KeyID
+}
+
+// recorded lists the texts of an attribute that a tape keeps as it was recorded.
+func recorded(t *tape.Tape, name string) (list []string) {
+	for _, m := range t.Extensions.Get("conventions").Get(name).Members() {
+		v := m.Value.Get("value")
+		list = distinct(list, cmp.Or(v.Str(), v.JSON()))
+	}
+	return list
 }
 
 func micros(at time.Time) int64 {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func when(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }
@@ -49,6 +51,27 @@ func TestConditions(t *testing.T) {
 		}
 		if got := c.Match(m); got != want {
 			t.Errorf("%s is %t", text, got)
+		}
+	}
+}
+
+func TestRunsAreFoundByThePromptsThatTheyName(t *testing.T) {
+	var kept exactjson.Value
+	if err := kept.UnmarshalJSON([]byte(`{"conventions":{"gen_ai.prompt.name":[{"seq":1,"value":"greet"},{"seq":2,"value":"greet"},{"value":"end"}],"gen_ai.prompt.version":[{"seq":1,"value":2}]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	var m reel.Meta
+	m.Describe(&tape.Tape{Extensions: kept})
+	if want := []string{"greet", "end"}; !slices.Equal(m.PromptName, want) {
+		t.Errorf("prompts %v, want %v", m.PromptName, want)
+	}
+	for text, want := range map[string]bool{"prompt_name = 'greet' AND prompt_version = '2'": true, "prompt_name = 'end'": true, "prompt_name = 'x'": false} {
+		c, err := Parse(text, when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Match(&m) != want {
+			t.Errorf("%s is %t", text, !want)
 		}
 	}
 }
