@@ -14,6 +14,7 @@ var namesRead = map[string]bool{
 	"gen_ai.assistant.message":                   true,
 	"gen_ai.choice":                              true,
 	"gen_ai.client.inference.operation.details":  true,
+	"gen_ai.client.operation.exception":          true,
 	"gen_ai.completion":                          true,
 	"gen_ai.completion.0":                        true,
 	"gen_ai.content.completion":                  true,

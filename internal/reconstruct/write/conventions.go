@@ -103,9 +103,12 @@ func (k *keeper) resource(attributes pcommon.Map) {
 	}
 }
 
+// thrown is the event of what a call threw. It is the error of a call that failed.
+const thrown = "gen_ai.client.operation.exception"
+
 // event keeps an event as a whole, or the attributes of one that a dialect reads.
 func (k *keeper) event(n *spantree.Node, name string, attributes, span pcommon.Map) {
-	if genai.IsKeptEvent(name) {
+	if genai.IsKeptEvent(name) || name == thrown && n.Obs.Error == nil {
 		k.keep(k.seqOf(n), name, attributesOf(attributes))
 		return
 	}
