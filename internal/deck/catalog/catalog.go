@@ -96,6 +96,9 @@ type Choice struct {
 	Search        string // in ids, names, models, tools and the question; case does not count
 	Sort          string // one of Sorts; the greatest is the first
 	Skip, Limit   int
+	// Each, if there is one, is shown every run that is chosen, whatever is skipped. Models and tools are
+	// read for it.
+	Each func(*view.Run)
 }
 
 // Sorts are the columns that a list can be ordered by.
@@ -125,6 +128,9 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 	}
 	most := choice.Skip + choice.Limit + 1 // one more tells whether there are more
 	q := choice.Query(view.Query{Columns: columns, First: choice.Sort, Last: true, Limit: most})
+	if choice.Each != nil {
+		q.Columns, q.Limit = append(slices.Clone(columns), "models", "tools"), 0
+	}
 	if choice.Search != "" {
 		before, want := q.Test, strings.ToLower(choice.Search)
 		q.Filter = append(q.Filter, searched...)
@@ -143,6 +149,9 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 			}
 			out.Unread, out.Cause = out.Unread+1, err
 			continue
+		}
+		if choice.Each != nil {
+			choice.Each(&run)
 		}
 		if out.Runs = append(out.Runs, run); len(out.Runs) > 2*most+1000 {
 			out.Runs = first(out.Runs, choice.Sort, most)
