@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func TestViewShowsADeckOfEitherLayout(t *testing.T) {
 		for _, at := range []string{"?sort=tool_calls", "run/" + forgeRun, "run/" + forgeRun[:10] + "/evidence"} {
 			pages[i] += viewed(t, http.DefaultClient, address+at)
 		}
-		pages[i] = strings.ReplaceAll(pages[i], deck, "DECK")
+		pages[i] = strings.NewReplacer(deck, "DECK", "Runs · "+filepath.Base(deck), "", "</span> "+filepath.Base(deck), "").Replace(pages[i])
 		if code, text := end(); code != exitOK || !strings.Contains(text, "is shown at the address below") {
 			t.Errorf("%d %s", code, text)
 		}

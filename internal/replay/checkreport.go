@@ -12,7 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evaluation/junit"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
-	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )
 
@@ -124,14 +124,14 @@ func (c *CheckReport) Markdown(w io.Writer) error {
 //go:embed checkpage.html
 var checkPageText string
 
-var checkPage = sidebyside.Template("checks", checkPageText)
+var checkPage = look.Template("checks", checkPageText)
 
 // HTML writes a page that needs nothing else, a row for each run.
 func (c *CheckReport) HTML(w io.Writer) error {
 	return checkPage.Execute(w, struct {
-		sidebyside.Head
+		look.Head
 		Runs []CheckedRun
-	}{sidebyside.NewHead(c.Title()), c.Runs})
+	}{look.Head{Title: c.Title()}, c.Runs})
 }
 
 // shownSource is the address of a run as people see it.

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/evaluation/junit"
-	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -250,7 +250,7 @@ func (r *Comparison) HTML(ctx context.Context, w io.Writer, recorded *tape.Tape)
 
 func (r *Comparison) html(ctx context.Context, w io.Writer, in site, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	all, answers := r.tables()
-	v := pageView{Home: in.home, Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine("Run " + deck.ShortID(r.Run.RunID)), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
+	v := pageView{Home: in.home, Head: look.Head{Title: r.Title()}, Reason: timeline.OneLine("Run " + deck.ShortID(r.Run.RunID)), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
 	method := pageSection{Title: "Method"}
 	for _, f := range r.method() {
 		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))

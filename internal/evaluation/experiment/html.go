@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -23,13 +24,13 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = sidebyside.Template("experiment", pageText)
+var page = look.Template("experiment", pageText)
 
 // maxRows bounds the list of all runs on a page; the JSON report holds every one.
 const maxRows = 5000
 
 type pageView struct {
-	sidebyside.Head
+	look.Head
 	Class    string
 	Reason   string
 	Sections []pageSection
@@ -72,7 +73,7 @@ func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Contex
 func (r *Report) html(ctx context.Context, w io.Writer, in site, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	v := pageView{
 		Home: in.home,
-		Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine(r.Reason),
+		Head: look.Head{Title: r.Title()}, Reason: timeline.OneLine(r.Reason),
 		Class: map[statistics.State]string{statistics.Ship: "good", statistics.DontShip: "bad"}[r.State],
 	}
 	v.Class = cmp.Or(v.Class, "odd")

@@ -53,7 +53,7 @@ func TestAReportThatIsReadIsShownAsItWasWritten(t *testing.T) {
 		if runs := written.Runs(); len(runs) != c.runs || runs[0].RunID != r.Cases[0].RunID || runs[0].State == "" || written.Title() == "" {
 			t.Errorf("%s: %+v", c.name, runs)
 		}
-		if !strings.Contains(linked.String(), `<a href="/run/`+r.Cases[0].RunID+`"`) || !strings.Contains(linked.String(), `<a href="/">All runs</a>`) {
+		if !strings.Contains(linked.String(), `<a href="/run/`+r.Cases[0].RunID+`"`) || !strings.Contains(linked.String(), `<a href="/">‹ Runs</a>`) {
 			t.Errorf("%s: no links", c.name)
 		}
 	}

@@ -21,17 +21,27 @@ type event struct {
 	Depth      int
 	Class      string // of a kind that is known
 	Kind, Name string
+	Took       string
 	Notes      []string
 	Brief      string // of what it did
 	Failed     bool
 	Findings   []finding
 	Bar        *bar
 	Fields     []field
+	Settings   []field
 	Messages   []message // of the request that no earlier request of its caller had
 	Resent     string    // the others
 	Response   []message
 	Spans      []string
 	Open       bool
+}
+
+// ticks are the times at the marks of the time line.
+func ticks(run *tape.Run) (out []string) {
+	for i := int64(0); i <= 4 && run.DurationMS > 0 && !run.StartedAt.IsZero(); i++ {
+		out = append(out, timeline.Duration(run.DurationMS*i/4))
+	}
+	return out
 }
 
 // bar is when an event ran, in thousandths of the run.
@@ -59,18 +69,20 @@ const (
 	maxDepth     = 12
 )
 
+func (r *renderer) system(t *tape.Tape) []field {
+	if t.Input.SystemPrompt == nil {
+		return nil
+	}
+	return []field{{"", timeline.OneLine(string(t.Input.Provenance["system_prompt"])), r.string("input.system_prompt", *t.Input.SystemPrompt)}}
+}
+
 func (r *renderer) asked(t *tape.Tape) []field {
 	in := &t.Input
-	var out []field
-	note := func(name string) string { return timeline.OneLine(string(in.Provenance[name])) }
-	if in.SystemPrompt != nil {
-		out = append(out, field{"system prompt", note("system_prompt"), r.string("input.system_prompt", *in.SystemPrompt)})
-	}
-	user := field{Name: "user", Note: note("user_message"), Value: value{Absent: true}}
+	user := field{Note: timeline.OneLine(string(in.Provenance["user_message"])), Value: value{Absent: true}}
 	if in.UserMessage != nil {
 		user.Value = r.string("input.user_message", *in.UserMessage)
 	}
-	out = append(out, user)
+	out := []field{user}
 	if in.A2A != nil {
 		out = append(out, field{"A2A " + timeline.OneLine(in.A2A.Method), timeline.OneLine(strings.Join(in.A2A.Missing, ", ")), r.json("input.a2a.params", in.A2A.Params)})
 	}
@@ -79,7 +91,7 @@ func (r *renderer) asked(t *tape.Tape) []field {
 
 func (r *renderer) answer(t *tape.Tape) []field {
 	o := &t.Output
-	f := field{Name: "answer", Note: timeline.OneLine(string(o.Provenance["text"])), Value: value{Absent: true}}
+	f := field{Note: timeline.OneLine(string(o.Provenance["text"])), Value: value{Absent: true}}
 	if o.Text != nil {
 		f.Value = r.string("output.text", *o.Text)
 	}
@@ -107,17 +119,19 @@ func (r *renderer) events(t *tape.Tape, from int) []event {
 	var out []event
 	for i := range t.Events {
 		e := &t.Events[i]
-		here := r.find != "" || e.Seq >= from && (r.site == nil || len(out) < siteEvents)
-		if e.Type == tape.EventModelCall && e.Request != nil && !here {
+		var fresh []int
+		if e.Type == tape.EventModelCall && e.Request != nil {
+			fresh = unseen(e.Request.Messages, seen[e.Caller])
 			seen[e.Caller] = count(e.Request.Messages)
 		}
-		if !here {
+		here := r.find != "" || e.Seq >= from && (r.site == nil || len(out) < siteEvents)
+		if !here || r.word != "" && !holds(t, e, fresh, r.word) {
 			continue
 		}
-		x := r.event(t, e, seen)
+		x := r.event(t, e, fresh)
 		x.Depth, x.Findings = min(depth[e.Seq], maxDepth), bySeq[e.Seq]
 		x.Bar = newBar(&t.Run, e)
-		x.Open = x.Failed || len(t.Events) <= 3
+		x.Open = x.Failed || len(t.Events) <= 3 || r.word != ""
 		out = append(out, x)
 	}
 	return out
@@ -129,6 +143,19 @@ func count(ids []string) map[string]int {
 		out[id]++
 	}
 	return out
+}
+
+// unseen are the places of the messages that an earlier request did not have, by how often it had each.
+func unseen(ids []string, before map[string]int) (at []int) {
+	had := maps.Clone(before)
+	for i, id := range ids {
+		if had[id] > 0 {
+			had[id]--
+			continue
+		}
+		at = append(at, i)
+	}
+	return at
 }
 
 func newBar(run *tape.Run, e *tape.Event) *bar {
@@ -143,7 +170,7 @@ func newBar(run *tape.Run, e *tape.Event) *bar {
 	return &b
 }
 
-func (r *renderer) event(t *tape.Tape, e *tape.Event, seen map[string]map[string]int) event {
+func (r *renderer) event(t *tape.Tape, e *tape.Event, fresh []int) event {
 	x := event{Seq: e.Seq, Kind: timeline.KindName(e.Type), Name: timeline.OneLine(timeline.Name(e)), Failed: e.Status == tape.EventError || e.IsError}
 	x.Brief = brief(t, e)
 	switch e.Type {
@@ -151,7 +178,7 @@ func (r *renderer) event(t *tape.Tape, e *tape.Event, seen map[string]map[string
 		x.Class = x.Kind
 	}
 	if e.DurationMS > 0 || !e.StartedAt.IsZero() {
-		x.Notes = append(x.Notes, timeline.Duration(e.DurationMS))
+		x.Took = timeline.Duration(e.DurationMS)
 	}
 	for _, note := range timeline.Notes(e) {
 		if note != "" {
@@ -172,11 +199,12 @@ func (r *renderer) event(t *tape.Tape, e *tape.Event, seen map[string]map[string
 	}
 	switch e.Type {
 	case tape.EventModelCall:
-		r.request(t, e, &x, seen)
+		r.request(t, e, &x, fresh)
 		if e.Response != nil && e.Response.Message != "" {
 			x.Response = append(x.Response, r.message(t, e.Response.Message, at("response")))
 		}
 		add("settings", "params", e.Params)
+		x.Fields, x.Settings = nil, x.Fields
 	case tape.EventToolCall:
 		add("arguments", "args", e.Args)
 		add("executed with", "executed_args", e.ExecutedArgs)
@@ -210,21 +238,14 @@ func (r *renderer) event(t *tape.Tape, e *tape.Event, seen map[string]map[string
 }
 
 // request shows what is new in the request of a model call.
-func (r *renderer) request(t *tape.Tape, e *tape.Event, x *event, seen map[string]map[string]int) {
+func (r *renderer) request(t *tape.Tape, e *tape.Event, x *event, fresh []int) {
 	if e.Request == nil {
 		return
 	}
-	had, resent := maps.Clone(seen[e.Caller]), 0
-	for i, id := range e.Request.Messages {
-		if had[id] > 0 {
-			had[id]--
-			resent++
-			continue
-		}
-		x.Messages = append(x.Messages, r.message(t, id, fmt.Sprintf("events.%d.request.%d", e.Seq, i)))
+	for _, i := range fresh {
+		x.Messages = append(x.Messages, r.message(t, e.Request.Messages[i], fmt.Sprintf("events.%d.request.%d", e.Seq, i)))
 	}
-	seen[e.Caller] = count(e.Request.Messages)
-	if resent > 0 {
+	if resent := len(e.Request.Messages) - len(fresh); resent > 0 {
 		x.Resent = timeline.Plural(resent, "message", "messages") + " as in the call before"
 	}
 	if n := len(e.Request.Tools); n > 0 {
@@ -284,7 +305,10 @@ func (r *renderer) message(t *tape.Tape, id, path string) message {
 	if !ok {
 		return message{Role: "message", Parts: []field{{Name: "not in the pool", Value: value{Absent: true}}}}
 	}
-	out := message{Role: timeline.OneLine(string(m.Role)), Name: timeline.OneLine(m.Name)}
+	out := message{Role: timeline.OneLine(string(m.Role))}
+	if m.Name != string(m.Role) {
+		out.Name = timeline.OneLine(m.Name)
+	}
 	switch m.Role {
 	case tape.RoleSystem, tape.RoleUser, tape.RoleAssistant, tape.RoleTool:
 		out.Class = out.Role

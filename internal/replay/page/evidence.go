@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -42,12 +43,13 @@ func Evidence(w io.Writer, t *tape.Tape, site *Site, spans []Span, from, total i
 		Value value
 	}
 	v := struct {
-		Title, Back, Earlier, Later string
-		Site                        *Site
-		First, Last, Total          int
-		Notes                       []string
-		Spans                       []row
-	}{Title: "Evidence of run " + timeline.OneLine(t.Run.RunID), Site: site, Back: site.address(""), First: min(from+1, total), Last: from + len(spans), Total: total}
+		look.Head
+		Back, Earlier, Later string
+		Site                 *Site
+		First, Last, Total   int
+		Notes                []string
+		Spans                []row
+	}{Head: look.Head{Title: "Evidence of run " + timeline.OneLine(t.Run.RunID), Linked: true}, Site: site, Back: site.address(""), First: min(from+1, total), Last: from + len(spans), Total: total}
 	for _, n := range notes {
 		v.Notes = append(v.Notes, timeline.OneLine(n))
 	}
@@ -73,8 +75,8 @@ func Evidence(w io.Writer, t *tape.Tape, site *Site, spans []Span, from, total i
 // evidence shows a span as a tree, or as text where it is too large for one.
 func (r *renderer) evidence(text string) value {
 	if v, err := exactjson.ParseWithin(text, 2*treeDepth, treeValues); err == nil {
-		if tree, ok := r.tree(v); ok {
-			return value{Tree: tree}
+		if shown, ok := r.structured(v); ok {
+			return shown
 		}
 	}
 	at := boundary(text, siteText)

@@ -7,9 +7,7 @@ package page
 
 import (
 	"cmp"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -19,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -35,6 +33,8 @@ type Options struct {
 	Site *Site
 	// From is the first event of a page of a site; 0 is the first of all.
 	From int
+	// Find, on a page of a site, leaves out the events that do not hold it.
+	Find string
 	// Warning stands on top, if there is one.
 	Warning string
 	// Replays are what the deck knows of replays of the run.
@@ -65,6 +65,18 @@ func (s *Site) address(below string, more ...string) string {
 	return s.Self + below + "?" + q.Encode()
 }
 
+// Here is the address of the run.
+func (s *Site) Here() string { return s.address("") }
+
+// Fields are what a form that leads to the run sends beside its own fields.
+func (s *Site) Fields() (out [][2]string) {
+	q, _ := url.ParseQuery(s.Query)
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		out = append(out, [2]string{name, q.Get(name)})
+	}
+	return out
+}
+
 // Link is a link of a page. An empty URL is text.
 type Link struct{ Text, URL, Note string }
 
@@ -82,32 +94,27 @@ const (
 //go:embed page.html
 var pageText string
 
-//go:embed page.css
-var ownStyle string
-
-var (
-	// Style is the style sheet of the pages.
-	Style  = sidebyside.Style + ownStyle
-	digest = sha256.Sum256([]byte(Style))
-	policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'; base-uri 'none'; form-action 'none'"
-	pages  = template.Must(template.New("page").Funcs(template.FuncMap{"clean": timeline.Clean}).Parse(pageText))
-)
+var pages = look.Template("page", pageText)
 
 // view is what the template of a run shows.
 type view struct {
-	Title    string
+	look.Head
 	RunID    string
-	Policy   string
-	Style    template.CSS
 	Site     *Site
+	Name     string
+	Status   string
+	Class    string // of the status: good, bad or odd
 	Sentence string
 	Warning  string
-	Class    string // good, bad or odd
-	Facts    []string
+	Facts    [][2]string
 	Grade    graded
 	Findings []severity
+	System   []field
 	Asked    []field
 	Answer   []field
+	Find     string
+	Found    string   // how many events hold what is looked for
+	Ticks    []string // of the time line
 	Events   []event
 	Total    int
 	Earlier  string // address of the page before
@@ -146,12 +153,12 @@ type field struct {
 	Value value
 }
 
-// Templates are the parts that pages of a site share: "head", which takes Title and Site.
+// Templates are the parts that pages of a site share: "head", which takes a look.Head.
 func Templates() *template.Template { return template.Must(pages.Clone()) }
 
 // Run writes the page of a run.
 func Run(w io.Writer, t *tape.Tape, o Options) error {
-	return pages.ExecuteTemplate(w, "run", newView(t, o, &renderer{site: o.Site}))
+	return pages.ExecuteTemplate(w, "run", newView(t, o, &renderer{site: o.Site, word: strings.ToLower(o.Find)}))
 }
 
 // Text writes a page with a part of one text of a run: what a page of a site left out. The path is the one in the link there. It returns
@@ -165,11 +172,12 @@ func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, er
 	from = boundary(text, from)
 	to := boundary(text, from+textPage)
 	v := struct {
-		Title, Path, Text    string
+		look.Head
+		Path, Text           string
 		Site                 *Site
 		From, To, Size       int
 		Earlier, Later, Back string
-	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(text[from:to]), Site: o.Site, From: from, To: to, Size: len(text), Back: o.Site.address("")}
+	}{Head: look.Head{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Linked: true}, Path: timeline.OneLine(path), Text: timeline.Clean(text[from:to]), Site: o.Site, From: from, To: to, Size: len(text), Back: o.Site.address("")}
 	if from > 0 {
 		v.Earlier = r.link(path, max(0, from-textPage))
 	}
@@ -189,21 +197,27 @@ func Find(t *tape.Tape, path string) (text string, found bool) {
 func newView(t *tape.Tape, o Options, r *renderer) *view {
 	run := &t.Run
 	name := cmp.Or(run.Agent.Name, run.Agent.ID, run.Service.Name, "A run without a name")
-	v := &view{RunID: timeline.OneLine(run.RunID), Policy: policy, Style: template.CSS(Style), Site: o.Site, Warning: timeline.OneLine(o.Warning), Total: len(t.Events)}
+	v := &view{RunID: timeline.OneLine(run.RunID), Site: o.Site, Name: timeline.Short(name, 120), Status: cmp.Or(timeline.OneLine(string(run.Status)), "no status"), Find: timeline.Short(o.Find, 200),
+		Warning: timeline.OneLine(o.Warning), Total: len(t.Events), Facts: facts(t), Grade: grade(t), Ticks: ticks(run)}
 	v.Sentence, v.Class = sentence(name, t)
-	v.Title = timeline.OneLine(name) + " · run " + timeline.Short(run.RunID, 12)
-	v.Facts = facts(t)
-	v.Grade = grade(t)
-	v.Asked, v.Answer = r.asked(t), r.answer(t)
+	v.Head = look.Head{Title: v.Name + " · run " + timeline.Short(run.RunID, 12), Linked: o.Site != nil}
+	v.System, v.Asked, v.Answer = r.system(t), r.asked(t), r.answer(t)
 	shown := r.events(t, o.From)
-	v.Events = shown
+	v.Events, v.Found = shown, timeline.Plural(len(shown), "event", "events")
 	if o.Site != nil && len(shown) > 0 {
-		first, last := shown[0].Seq, shown[len(shown)-1].Seq
-		if first > t.Events[0].Seq {
-			v.Earlier = o.Site.address("", "from", strconv.Itoa(max(1, first-siteEvents))) + "#events"
+		at := func(seq int) string {
+			more := []string{"from", strconv.Itoa(max(1, seq))}
+			if o.Find != "" {
+				more = append(more, "find", o.Find)
+			}
+			return o.Site.address("", more...) + "#events"
 		}
-		if last < t.Events[len(t.Events)-1].Seq {
-			v.Later = o.Site.address("", "from", strconv.Itoa(last+1)) + "#events"
+		first, last := shown[0].Seq, shown[len(shown)-1].Seq
+		if o.Find == "" && first > t.Events[0].Seq {
+			v.Earlier = at(first - siteEvents)
+		}
+		if last < t.Events[len(t.Events)-1].Seq && (o.Find == "" || len(shown) == siteEvents) {
+			v.Later = at(last + 1)
 		}
 	}
 	v.Findings = findings(t, shown)
@@ -275,30 +289,43 @@ func sentence(name string, t *tape.Tape) (text, class string) {
 	return timeline.Short(text, 300), class
 }
 
-func facts(t *tape.Tape) []string {
+// facts are names and values of what is most asked of a run.
+func facts(t *tape.Tape) [][2]string {
 	run := &t.Run
-	var out []string
-	add := func(s string) {
-		if s = timeline.OneLine(strings.TrimSpace(s)); s != "" {
-			out = append(out, s)
+	var out [][2]string
+	add := func(name, s string) {
+		if s = timeline.Short(strings.TrimSpace(s), 80); s != "" {
+			out = append(out, [2]string{name, s})
 		}
 	}
-	add(strings.Trim(run.Service.Namespace+"/"+run.Service.Name, "/") + " " + run.Service.Version)
-	add(run.Service.Environment)
-	add(strings.TrimSpace(t.Config.Model + " " + t.Config.Provider))
-	if !run.StartedAt.IsZero() {
-		add(run.StartedAt.UTC().Format("2006-01-02 15:04:05.000 UTC"))
+	if run.DurationMS > 0 {
+		add("took", timeline.Duration(run.DurationMS))
 	}
+	add("model calls", Grouped(int64(t.Usage.ModelCalls)))
+	add("tool calls", Grouped(int64(t.Usage.ToolCalls)))
 	if n := t.Usage.InputTokens; n != nil {
-		add(fmt.Sprintf("%d tokens in", *n))
+		add("tokens in", Grouped(*n))
 	}
 	if n := t.Usage.OutputTokens; n != nil {
-		add(fmt.Sprintf("%d tokens out", *n))
+		add("tokens out", Grouped(*n))
 	}
-	if run.ReplayRunID != "" {
-		add("replay " + run.ReplayRunID)
+	add("model", t.Config.Model+" "+t.Config.Provider)
+	add("service", strings.Trim(run.Service.Namespace+"/"+run.Service.Name, "/")+" "+run.Service.Version)
+	add("environment", run.Service.Environment)
+	if !run.StartedAt.IsZero() {
+		add("started", run.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
+	add("replay", run.ReplayRunID)
 	return out
+}
+
+// Grouped is a number with its thousands apart.
+func Grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for at := len(s) - 3; at > 0 && s[at-1] != '-'; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
 }
 
 func grade(t *tape.Tape) graded {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/page/pagetest"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -29,9 +30,9 @@ var (
 	// knownAttributes are the attributes that a page has, and what their values are.
 	knownAttributes = map[string]*regexp.Regexp{
 		"lang": regexp.MustCompile(`^en$`), "charset": regexp.MustCompile(`^utf-8$`), "http-equiv": regexp.MustCompile(`^Content-Security-Policy$`), "content": regexp.MustCompile(`^(default-src 'none'; [^<>"]*|no-referrer|width=device-width, initial-scale=1|light dark)$`),
-		"name": regexp.MustCompile(`^(referrer|viewport|color-scheme|a|b|compare)$`), "class": regexp.MustCompile(`^[a-z0-9 ]*$`), "open": regexp.MustCompile(`^$`), "id": regexp.MustCompile(`^[a-z0-9-]+$`), "scope": regexp.MustCompile(`^col$`),
-		"href": regexp.MustCompile(`^(#[a-z0-9-]+|/static/style\.css|/home|/run/x(/text\?[A-Za-z0-9%&=._+-]*|/evidence\?from=[0-9]+|\?from=[0-9]+#events|#event-[0-9]+)?)$`), "rel": regexp.MustCompile(`^stylesheet$`), "src": regexp.MustCompile(`^/static/view\.js$`), "defer": regexp.MustCompile(`^$`), "aria-label": regexp.MustCompile(`^(Site|This run|Parts)$`),
-		"action": regexp.MustCompile(`^/diff$`), "method": regexp.MustCompile(`^get$`), "type": regexp.MustCompile(`^hidden$`), "value": regexp.MustCompile(``), "required": regexp.MustCompile(`^$`), "placeholder": regexp.MustCompile(`^id of another run$`), "autocomplete": regexp.MustCompile(`^off$`),
+		"name": regexp.MustCompile(`^(referrer|viewport|color-scheme|a|b|compare|find)$`), "class": regexp.MustCompile(`^[a-z0-9 ]*$`), "open": regexp.MustCompile(`^$`), "id": regexp.MustCompile(`^[a-z0-9-]+$`), "scope": regexp.MustCompile(`^col$`),
+		"href": regexp.MustCompile(`^(#[a-z0-9-]+|/static/style\.css|/home|/run/x(/text\?[A-Za-z0-9%&=._+-]*|/evidence\?from=[0-9]+|\?from=[0-9]+#events|#events|#event-[0-9]+)?)$`), "rel": regexp.MustCompile(`^stylesheet$`), "src": regexp.MustCompile(`^/static/view\.js$`), "defer": regexp.MustCompile(`^$`), "aria-label": regexp.MustCompile(`^(This run|Find in this run|Parts)$`),
+		"role": regexp.MustCompile(`^search$`), "action": regexp.MustCompile(`^(/diff|/run/x#events)$`), "method": regexp.MustCompile(`^get$`), "type": regexp.MustCompile(`^(hidden|search)$`), "value": regexp.MustCompile(``), "required": regexp.MustCompile(`^$`), "placeholder": regexp.MustCompile(`^(id of another run|Find in this run)$`), "autocomplete": regexp.MustCompile(`^off$`),
 		"aria-hidden": regexp.MustCompile(`^true$`), "viewbox": regexp.MustCompile(`^0 0 1000 10$`), "preserveaspectratio": regexp.MustCompile(`^none$`), "x": regexp.MustCompile(`^[0-9]+$`), "y": regexp.MustCompile(`^0$`), "width": regexp.MustCompile(`^[0-9]+$`), "height": regexp.MustCompile(`^10$`),
 	}
 )
@@ -53,7 +54,7 @@ func inert(tb testing.TB, page []byte) string {
 		case html.CommentToken:
 			tb.Errorf("a comment: %.80s", z.Raw())
 		case html.TextToken:
-			if first == "style" && string(z.Raw()) != Style || first == "script" {
+			if first == "style" && string(z.Raw()) != look.Style || first == "script" {
 				tb.Errorf("another %s: %.80s", first, z.Raw())
 			}
 			out.Write(z.Text())
@@ -312,5 +313,73 @@ func BenchmarkRun(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A result with rows is a table; what a table would tear apart stays a tree.
+func TestRowsAreATable(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"city":"Oslo","t":3},{"city":"Rome","t":19,"wet":true}]`: "city t wet Oslo 3 Rome 19 true",
+		`[{"a":1}]`:                        "",
+		`[1,2,3]`:                          "",
+		`[{"a":1},{"b":2},{"c":3}]`:        "",
+		`[{"a":{"b":1}},{"a":{"b":2}}]`:    "",
+		`[{},{}]`:                          "",
+		`{"rows":[{"a":1,"b":2},{"a":3}]}`: "",
+		`[{"a":"` + strings.Repeat("x", 500) + `"},{"a":"y"}]`: "",
+	} {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if made := newTable(v); made != nil {
+			got = slices.Clone(made.Head)
+			for _, row := range made.Rows {
+				for _, cell := range row {
+					if cell.Text != "" {
+						got = append(got, strings.Trim(cell.Text, `"`))
+					}
+				}
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
+// What is looked for in a run leaves the events that hold it, whatever the page would cut, and a word that
+// every request sends again counts where it was new.
+func TestEventsThatHoldAWord(t *testing.T) {
+	long := strings.Repeat("line\n", 100_000) + "Needle"
+	run := &tape.Tape{Run: tape.Run{RunID: "a"}, Messages: map[string]tape.Message{"q": {Role: tape.RoleUser, Parts: []tape.Part{{Type: tape.PartText, Text: "find the NEEDLE"}}}}}
+	for i := 1; i <= 300; i++ {
+		e := tape.Event{Seq: i, Type: tape.EventToolCall, Name: "read_log", Result: exactjson.StringValue("short")}
+		switch {
+		case i == 290:
+			e.Result = exactjson.StringValue(long)
+		case i%2 == 1:
+			e = tape.Event{Seq: i, Type: tape.EventModelCall, Request: &tape.Request{Messages: []string{"q"}}}
+		}
+		run.Events = append(run.Events, e)
+	}
+	page := rendered(t, run, Options{Site: site, Find: "neEdle"})
+	inert(t, page)
+	shown := regexp.MustCompile(`id="event-(\d+)"`).FindAllSubmatch(page, -1)
+	if len(shown) != 2 || string(shown[0][1]) != "1" || string(shown[1][1]) != "290" || !bytes.Contains(page, []byte("2 events on this page hold <b>neEdle</b>")) {
+		t.Errorf("%q", shown)
+	}
+	page = rendered(t, run, Options{Site: site, Find: "read"})
+	if n := bytes.Count(page, []byte(`id="event-`)); n != 150 || bytes.Contains(page, []byte("Later")) {
+		t.Errorf("%d events", n)
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -100: "-100", -1000: "-1,000"} {
+		if got := Grouped(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
 	}
 }

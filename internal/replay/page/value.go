@@ -21,6 +21,7 @@ type value struct {
 	Link   string // of what is left out
 	Left   string // what is left out
 	Tree   *node
+	Table  *table
 	InText bool // the tree stands in a text
 }
 
@@ -49,6 +50,7 @@ type renderer struct {
 	find  string // the path of the text that is looked for
 	found bool
 	text  string
+	word  string // events that do not hold it are left out
 }
 
 // link is the address of a page with a text that is left out.
@@ -62,8 +64,9 @@ func (r *renderer) string(path, s string) value {
 		r.found, r.text = true, s
 	}
 	if v, ok := parsed(s); ok {
-		if tree, ok := r.tree(v); ok {
-			return value{Tree: tree, InText: true}
+		if shown, ok := r.structured(v); ok {
+			shown.InText = true
+			return shown
 		}
 	}
 	return r.plain(path, s)
@@ -135,8 +138,8 @@ func (r *renderer) json(path string, v exactjson.Value) value {
 	if r.find == path && !r.found {
 		r.found, r.text = true, text
 	}
-	if tree, ok := r.tree(v); ok {
-		return value{Tree: tree}
+	if shown, ok := r.structured(v); ok {
+		return shown
 	}
 	return r.plain(path, text)
 }
@@ -151,17 +154,20 @@ func parsed(s string) (exactjson.Value, bool) {
 	return v, err == nil && v.Len() > 0
 }
 
-// tree makes a tree of a value that is small enough for one.
-func (r *renderer) tree(v exactjson.Value) (*node, bool) {
+// structured makes a table or a tree of a value that is small enough for one.
+func (r *renderer) structured(v exactjson.Value) (value, bool) {
 	bytes := len(v.JSON())
 	if r.find != "" || v.Depth() > treeDepth || bytes > treeBytes || r.site != nil && r.shown > sitePage {
-		return nil, false
+		return value{}, false
 	}
 	r.shown += bytes
+	if t := newTable(v); t != nil {
+		return value{Table: t}, true
+	}
 	left, open := treeValues, treeOpen
 	n := newNode(v, &left, &open)
 	n.Open = true
-	return &n, left > 0
+	return value{Tree: &n}, left > 0
 }
 
 func newNode(v exactjson.Value, left, open *int) node {

@@ -5,15 +5,14 @@ package sidebyside
 
 import (
 	"cmp"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
@@ -32,35 +31,7 @@ const stack = 4
 //go:embed page.html
 var pageText string
 
-//go:embed head.html
-var headText string
-
-// Style is the style sheet of the pages.
-//
-//go:embed page.css
-var Style string
-
-// Policy is the content security policy of a page with that style sheet: it loads and runs nothing; the style sheet is allowed by its digest, so that content cannot bring another.
-var (
-	styleDigest = sha256.Sum256([]byte(Style))
-	Policy      = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(styleDigest[:]) + "'; base-uri 'none'; form-action 'none'"
-	page        = Template("page", pageText)
-)
-
-// Head is what the head of a page shows; a view of a page embeds it.
-type Head struct {
-	Policy string
-	Style  template.CSS
-	Title  string
-}
-
-// NewHead is the head of a page that has this style sheet alone.
-func NewHead(title string) Head { return Head{Policy, template.CSS(Style), title} }
-
-// Template reads the text of a page that begins with {{template "head" .}}.
-func Template(name, text string) *template.Template {
-	return template.Must(template.Must(template.New(name).Parse(headText)).Parse(text))
-}
+var page = look.Template("page", pageText)
 
 // Verdict is what a replay is said of, above the two runs.
 type Verdict struct {
@@ -79,7 +50,8 @@ type Check struct {
 }
 
 type view struct {
-	Head
+	look.Head
+	Home         string
 	Verdict      *Verdict
 	Sentence     Phrase
 	Runs         [2]viewRun
@@ -91,8 +63,8 @@ type view struct {
 }
 
 type viewRun struct {
-	Side, ID, RunID, Facts, Ref, Status, Class string
-	Question, Answer                           []segment
+	Side, ID, RunID, URL, Facts, Ref, Status, Class string
+	Question, Answer                                []segment
 }
 
 // viewStack is one row, or several that are alike and folded.
@@ -130,6 +102,16 @@ type viewDifference struct {
 // HTML writes a page with the two runs side by side. It is one file that needs nothing else.
 func HTML(w io.Writer, a, b Tape, r *compare.Result) error { return writePage(w, a, b, r, nil) }
 
+// Links are the addresses of what a page of a site leads to: the list of runs, and each run.
+type Links struct{ Home, A, B string }
+
+// SiteHTML is HTML with links to the other pages of its site.
+func SiteHTML(w io.Writer, to Links, a, b Tape, r *compare.Result) error {
+	v := viewOf(a, b, r, nil)
+	v.Home, v.Runs[0].URL, v.Runs[1].URL = to.Home, to.A, to.B
+	return page.Execute(w, v)
+}
+
 // ReplayHTML is HTML with the verdict on a replay above. Without a comparison no run came, and the verdict is all there is.
 func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 	v.Checks, v.Notes = slices.Clone(v.Checks), slices.Clone(v.Notes)
@@ -140,7 +122,7 @@ func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 		v.Notes[i] = timeline.OneLine(v.Notes[i])
 	}
 	if r == nil {
-		return page.Execute(w, view{Head: NewHead(v.Text), Verdict: &v})
+		return page.Execute(w, view{Head: look.Head{Title: v.Text}, Verdict: &v})
 	}
 	return writePage(w, a, b, r, &v)
 }
@@ -163,7 +145,7 @@ func viewOf(a, b Tape, r *compare.Result, verdict *Verdict) view {
 		sentence = clean(say(verdict.Headline))
 	}
 	v := view{
-		Head: NewHead(sentence.String()), Verdict: verdict, Sentence: sentence, Counts: counts(r),
+		Head: look.Head{Title: sentence.String()}, Verdict: verdict, Sentence: sentence, Counts: counts(r),
 		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),
 	}
 	v.Runs[0].Question, v.Runs[1].Question = mark(a.question(), b.question())

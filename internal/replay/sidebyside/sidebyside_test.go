@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -86,7 +87,7 @@ func inert(tb testing.TB, page []byte) (text string) {
 		case html.CommentToken:
 			tb.Errorf("a comment: %.80s", z.Raw())
 		case html.TextToken:
-			if first == "style" && string(z.Raw()) != Style {
+			if first == "style" && string(z.Raw()) != look.Style {
 				tb.Error("another style sheet")
 			}
 			out.Write(z.Text())

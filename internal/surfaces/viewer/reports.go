@@ -21,8 +21,8 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
-	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -165,10 +165,10 @@ func (s *server) reportsAbout(t *tape.Tape) (list []page.Link) {
 func (s *server) reportList(w http.ResponseWriter, _ *http.Request) {
 	all, err := s.reports.all(s.Tenant)
 	v := struct {
-		Title, Error string
-		Site         *page.Site
-		Reports      []reportRow
-	}{Title: "Reports of experiments", Site: &page.Site{Home: "/"}}
+		look.Head
+		Error   string
+		Reports []reportRow
+	}{Head: look.Head{Title: "Reports of experiments", Linked: true}}
 	if err != nil {
 		v.Error = timeline.OneLine(err.Error())
 	}
@@ -218,6 +218,6 @@ func (s *server) report(w http.ResponseWriter, r *http.Request) {
 	link := func(c *experiment.Case) string {
 		return "/run/" + url.PathEscape(c.RunID) + "?" + url.Values{"tenant": {c.Tenant}}.Encode()
 	}
-	w.Header().Set("Content-Security-Policy", sidebyside.Policy+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Security-Policy", look.Policy+"; frame-ancestors 'none'")
 	write(w, func(b *bytes.Buffer) error { return written.HTML(r.Context(), b, "/", open, link) })
 }

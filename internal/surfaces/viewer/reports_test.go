@@ -77,7 +77,7 @@ func TestReportsAreShownBesideTheirRuns(t *testing.T) {
 		t.Fatalf("%+v", shown)
 	}
 	inert(t, "a report", strings.Replace(shown.body, "<style>", "<style data-own>", 1))
-	for _, want := range []string{`<a href="/run/` + one.Run.RunID + `?tenant=default">`, `<a href="/">All runs</a>`, "question 1 "} {
+	for _, want := range []string{`<a href="/run/` + one.Run.RunID + `?tenant=default">`, `<a href="/">‹ Runs</a>`, "question 1 "} {
 		if !strings.Contains(shown.body, want) {
 			t.Errorf("%s is not in the report", want)
 		}

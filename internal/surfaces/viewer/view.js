@@ -4,15 +4,15 @@
 // Keys and buttons. Everything can be read and reached without them.
 "use strict";
 
-const rows = () => [...document.querySelectorAll("details.row > summary, #runs tbody a")].filter((x) => x.offsetParent !== null);
+const rows = () => [...document.querySelectorAll("details.row > summary, #runs .question")].filter((x) => x.offsetParent !== null);
 
 function move(by) {
   const all = rows();
   if (all.length === 0) return;
   const at = all.indexOf(document.activeElement);
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
-  next.focus();
-  next.scrollIntoView({ block: "nearest" });
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "center" });
 }
 
 function setAll(open) {
@@ -22,6 +22,7 @@ function setAll(open) {
 const keys = {
   j: () => move(1),
   k: () => move(-1),
+  x: () => document.activeElement.closest("#runs tr")?.querySelector("input").click(),
   e: () => setAll(true),
   c: () => setAll(false),
   u: () => location.assign("/"),
@@ -29,23 +30,51 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea")) return;
   const act = keys[event.key];
   if (!act) return;
   event.preventDefault();
   act();
 });
 
+// Two runs are compared: a third one that is checked takes the place of the first.
+const chosen = [...document.querySelectorAll("#runs [name=run]:checked")];
+function choose() {
+  while (chosen.length > 2) chosen.shift().checked = false;
+  document.querySelector("[form=compare]:not(input)").disabled = chosen.length !== 2;
+  document.getElementById("checked").textContent = chosen.length === 2 ? "" : "Check one more run.";
+}
+document.getElementById("runs")?.addEventListener("change", (event) => {
+  const at = chosen.indexOf(event.target);
+  if (at >= 0) chosen.splice(at, 1);
+  if (event.target.checked) chosen.push(event.target);
+  choose();
+});
+
 // A link to an event opens it.
 function openTarget() {
   const target = document.getElementById(location.hash.slice(1));
-  if (target instanceof HTMLDetailsElement) {
-    target.open = true;
-    target.scrollIntoView({ block: "nearest" });
-  }
+  if (!target) return;
+  for (const d of [target.closest("details"), target.querySelector("details")]) if (d && d.closest("section:target, .row")) d.open = true;
+  target.scrollIntoView({ block: "nearest" });
 }
 addEventListener("hashchange", openTarget);
 openTarget();
+
+// What was looked for in a run is marked where it stands.
+const word = new URLSearchParams(location.search).get("find")?.toLowerCase();
+if (word && CSS.highlights) {
+  const found = new Highlight();
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode.data.toLowerCase();
+    if (text.length !== texts.currentNode.data.length) continue; // a letter whose small form is longer
+    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
+      found.add(new StaticRange({ startContainer: texts.currentNode, startOffset: at, endContainer: texts.currentNode, endOffset: at + word.length }));
+    }
+  }
+  CSS.highlights.set("found", found);
+}
 
 for (const line of document.querySelectorAll(".command")) {
   const button = document.createElement("button");
@@ -65,7 +94,9 @@ for (const line of document.querySelectorAll(".command")) {
 
 if (rows().length > 0) {
   const help = document.createElement("p");
-  help.className = "dim";
-  help.textContent = "Keys: j and k go down and up, Enter opens, e opens all events, c closes them, / searches, u goes to all runs.";
+  help.className = "label";
+  help.textContent = document.getElementById("runs")
+    ? "Keys: j and k go down and up, Enter opens, x checks a run to compare it, / searches."
+    : "Keys: j and k go down and up, Enter opens, e opens all events, c closes them, / finds, u goes to all runs.";
   document.querySelector("main").append(help);
 }

@@ -32,8 +32,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/scrub"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/replay/look"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
@@ -86,7 +88,7 @@ func New(c Config) http.Handler {
 	s.mux.HandleFunc("GET /diff", s.diff)
 	s.mux.HandleFunc("GET /reports", s.reportList)
 	s.mux.HandleFunc("GET /report/{id}", s.report)
-	s.mux.HandleFunc("GET /static/style.css", static("text/css; charset=utf-8", page.Style))
+	s.mux.HandleFunc("GET /static/style.css", static("text/css; charset=utf-8", look.Style))
 	s.mux.HandleFunc("GET /static/view.js", static("text/javascript; charset=utf-8", script))
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	return s
@@ -154,7 +156,7 @@ func (s *server) authorised(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// refused is an answer that is no page.
+// refused is why there is no page, for whoever asked for it.
 type refused struct {
 	status int
 	text   string
@@ -165,23 +167,41 @@ func (e *refused) Error() string { return e.text }
 func fail(w http.ResponseWriter, err error) {
 	var r *refused
 	var several *catalog.Several
+	v := refusal{Head: look.Head{Title: "Nothing to show", Linked: true}}
+	status := http.StatusBadGateway
 	switch {
 	case errors.As(err, &r):
-		http.Error(w, r.text, r.status)
+		v.Text, status = r.text, r.status
 	case errors.As(err, &several):
-		list := []string{several.Error() + ":"}
+		v.Text, status = several.Error(), http.StatusMultipleChoices
 		for _, r := range several.Refs[:min(len(several.Refs), 20)] {
-			list = append(list, address(r, ""))
+			v.Links = append(v.Links, address(r, ""))
 		}
-		http.Error(w, strings.Join(list, "\n"), http.StatusMultipleChoices)
 	case errors.Is(err, deck.ErrNotFound):
-		http.Error(w, "there is no such run in this deck", http.StatusNotFound)
+		v.Text, status = "there is no such run in this deck", http.StatusNotFound
 	case errors.Is(err, tape.ErrAltered):
-		http.Error(w, "the digest of this tape does not hold: somebody has changed it. tapedeck verify lists the damage", http.StatusConflict)
+		v.Text, status = "the digest of this tape does not hold: somebody has changed it. tapedeck verify lists the damage", http.StatusConflict
 	case errors.Is(err, context.Canceled):
+		return
 	default:
-		http.Error(w, err.Error(), http.StatusBadGateway)
+		v.Text = err.Error()
 	}
+	v.Text = timeline.OneLine(v.Text)
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, "refused", v); err != nil {
+		http.Error(w, v.Text, status)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+// refusal is the page that says why there is no other.
+type refusal struct {
+	look.Head
+	Text  string
+	Links []string // of what may have been meant
 }
 
 // ofRun finds the run of a request. Query parameters tell runs of one id apart.
@@ -208,12 +228,11 @@ func (s *server) site(o *catalog.Run) *page.Site {
 	return &page.Site{Home: "/", Self: "/run/" + url.PathEscape(o.Ref.RunID()), Query: url.Values{"tenant": {o.Ref.Location.Tenant}, "area": {string(o.Ref.Location.Area)}}.Encode(),
 		Links: []page.Link{
 			{Text: "Evidence", URL: address(o.Ref, "/evidence")}, {Text: "tape.json", URL: address(o.Ref, "/"+tape.TapeFile)}, {Text: "oracle.json", URL: address(o.Ref, "/oracle.json")},
-			{Text: "Replays of it", URL: "/?" + url.Values{"where": {"replay_of = '" + o.Ref.RunID() + "'"}}.Encode()},
 		}}
 }
 
 func (s *server) run(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
-	options := page.Options{Ref: o.Tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: number(r, "from")}
+	options := page.Options{Ref: o.Tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: number(r, "from"), Find: strings.TrimSpace(r.URL.Query().Get("find"))}
 	exposed, err := s.watch.Look(o.Tape, o.Data, true)
 	if err != nil {
 		fail(w, err)
@@ -238,6 +257,7 @@ func (s *server) replays(ctx context.Context, o *catalog.Run) (list []page.Link)
 		list = append(list, page.Link{Text: "This run is a replay of " + of, URL: "/run/" + url.PathEscape(of)},
 			page.Link{Text: "Both side by side", URL: side(of, o.Tape.Run.RunID)})
 	}
+	list = append(list, page.Link{Text: "Replays of this run in the deck", URL: "/?" + url.Values{"q": {"replay_of = '" + o.Ref.RunID() + "'"}}.Encode()})
 	files, err := s.Deck.ReplayStatuses(ctx, o.Ref.Location, o.Ref.Root)
 	if err != nil {
 		return append(list, page.Link{Text: "What the deck knows of its replays cannot be read: " + err.Error()})
@@ -355,12 +375,20 @@ func span(i evidence.Item) page.Span {
 // diff shows two runs side by side.
 func (s *server) diff(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
+	ids := q["run"] // as the list sends them
+	if len(ids) == 0 {
+		ids = []string{q.Get("a"), q.Get("b")}
+	}
+	if len(ids) != 2 {
+		fail(w, &refused{http.StatusBadRequest, fmt.Sprintf("Two runs can be compared, and %d were checked.", len(ids))})
+		return
+	}
 	var both [2]*catalog.Run
-	for i, name := range []string{"a", "b"} {
-		o, err := s.catalog.Open(r.Context(), strings.TrimSpace(q.Get(name)), "", "")
+	for i, id := range ids {
+		o, err := s.catalog.Open(r.Context(), strings.TrimSpace(id), "", "")
 		if err != nil {
 			if errors.Is(err, deck.ErrNotFound) {
-				err = &refused{http.StatusNotFound, fmt.Sprintf("there is no run %.100q in this deck", q.Get(name))}
+				err = &refused{http.StatusNotFound, fmt.Sprintf("there is no run %.100q in this deck", id)}
 			}
 			fail(w, err)
 			return
@@ -378,9 +406,10 @@ func (s *server) diff(w http.ResponseWriter, r *http.Request) {
 		fail(w, &refused{http.StatusUnprocessableEntity, err.Error()})
 		return
 	}
-	w.Header().Set("Content-Security-Policy", sidebyside.Policy+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Security-Policy", look.Policy+"; frame-ancestors 'none'")
 	of := func(o *catalog.Run) sidebyside.Tape { return sidebyside.Of(o.Ref.RunID(), o.Tape) }
-	write(w, func(b *bytes.Buffer) error { return sidebyside.HTML(b, of(both[0]), of(both[1]), result) })
+	to := sidebyside.Links{Home: "/", A: address(both[0].Ref, ""), B: address(both[1].Ref, "")}
+	write(w, func(b *bytes.Buffer) error { return sidebyside.SiteHTML(b, to, of(both[0]), of(both[1]), result) })
 }
 
 // number is a parameter of a request; 0 where it is none.

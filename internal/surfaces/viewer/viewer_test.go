@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ type answer struct {
 func TestRunsOfTwoTenantsWithOneIDAreReached(t *testing.T) {
 	one, two := made("acme", 1, tape.StatusOK), made("globex", 1, tape.StatusError)
 	h := New(Config{Deck: newDeck(t, one, two), Address: "./deck", SearchLimit: 100})
-	for at, links := range map[string]*regexp.Regexp{"/": link, "/run/" + one.Run.RunID: regexp.MustCompile(`(?m)^(/run/.*)$`)} {
+	for at, links := range map[string]*regexp.Regexp{"/": link, "/run/" + one.Run.RunID: link} {
 		seen := map[string]bool{}
 		for _, m := range links.FindAllStringSubmatch(get(t, h, at).body, -1) {
 			to := html.UnescapeString(m[1])
@@ -171,7 +172,7 @@ func TestTheListChooses(t *testing.T) {
 		tapes = append(tapes, made("default", n, status))
 	}
 	h := New(Config{Deck: newDeck(t, tapes...), Address: "./deck", SearchLimit: 1000, Now: func() time.Time { return time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC) }})
-	asked := regexp.MustCompile(`<td>question (\d+) `)
+	asked := regexp.MustCompile(`<a class="question" href="[^"]*">question (\d+) `)
 	numbers := func(at string) (list []string) {
 		for _, m := range asked.FindAllStringSubmatch(get(t, h, at).body, -1) {
 			list = append(list, m[1])
@@ -179,15 +180,17 @@ func TestTheListChooses(t *testing.T) {
 		return list
 	}
 	for at, want := range map[string][]string{
-		"/?status=error":                  {"200", "150", "100", "50"},
-		"/?status=error&sort=duration_ms": {"200", "150", "100", "50"},
-		"/?q=QUESTION+77+":                {"77"},
-		"/?q=c-229":                       {"229"},
-		"/?where=" + url.QueryEscape("duration_ms<3"): {"2", "1"},
-		"/?status=error&where=duration_ms<120":        {"100", "50"},
-		"/?status=interrupted":                        nil,
-		"/?area=replays":                              nil,
-		"/?q=question+5&status=error":                 {"50"},
+		"/?status=error":                          {"200", "150", "100", "50"},
+		"/?status=error&sort=duration_ms":         {"200", "150", "100", "50"},
+		"/?q=QUESTION+77+":                        {"77"},
+		"/?q=c-229":                               {"229"},
+		"/?q=" + url.QueryEscape("duration_ms<3"): {"2", "1"},
+		"/?q=" + url.QueryEscape("NOT (status = 'ok')") + "&sort=duration_ms": {"200", "150", "100", "50"},
+		"/?status=error&q=duration_ms<120":                                    {"100", "50"},
+		"/?until=2026-11-20T00:00:03Z":                                        {"2", "1"},
+		"/?status=interrupted":                                                nil,
+		"/?area=replays":                                                      nil,
+		"/?q=question+5&status=error":                                         {"50"},
 	} {
 		if got := numbers(at); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", at, got, want)
@@ -205,7 +208,7 @@ func TestTheListChooses(t *testing.T) {
 	if len(all) != 230 || all[0] != "230" || all[229] != "1" {
 		t.Errorf("%d runs on the pages: %v", len(all), all)
 	}
-	if a := get(t, h, "/?where="+url.QueryEscape("status = ")); a.status != http.StatusBadRequest || !strings.Contains(a.body, "--where: at character") {
+	if a := get(t, h, "/?q="+url.QueryEscape("status = ")); a.status != http.StatusBadRequest || !strings.Contains(a.body, "where: at character") {
 		t.Errorf("%d %.300s", a.status, a.body)
 	}
 	for _, odd := range []string{"/?page=-1", "/?page=99999999999999999999", "/?sort=user_message", "/?area=" + url.QueryEscape(attack), "/?q=%00%ff"} {
@@ -239,7 +242,7 @@ func TestATenantSeesItsOwnRunsAlone(t *testing.T) {
 			}
 		}
 	}
-	for _, at := range []string{"/?tenant=other", "/?where=" + url.QueryEscape("tenant = 'other'"), "/?q=question+2", "/diff?a=" + own.Run.RunID + "&b=" + other.Run.RunID} {
+	for _, at := range []string{"/?tenant=other", "/?q=" + url.QueryEscape("tenant = 'other'"), "/?q=question+2", "/diff?a=" + own.Run.RunID + "&b=" + other.Run.RunID} {
 		if a := get(t, h, at); strings.Contains(a.body, "question 2 "+"&") || strings.Contains(a.body, "question 2 \"") {
 			t.Errorf("%s shows the other tenant: %d", at, a.status)
 		}
@@ -311,7 +314,7 @@ func TestTheScriptFindsWhatItNames(t *testing.T) {
 	d := newDeck(t, made("default", 1, tape.StatusOK))
 	h := New(Config{Deck: d, Address: "./deck", SearchLimit: 100})
 	list, run := get(t, h, "/").body, get(t, h, "/run/"+made("", 1, "").Run.RunID).body
-	for _, on := range []struct{ where, what string }{{list, `id="search"`}, {list, `id="runs"`}, {run, `class="row `}, {run, `class="command"`}, {run, `<script src="/static/view.js" defer>`}} {
+	for _, on := range []struct{ where, what string }{{list, `id="search"`}, {list, `id="runs"`}, {list, `class="question"`}, {list, `form="compare" name="run"`}, {list, `id="checked"`}, {run, `id="search"`}, {run, `class="row `}, {run, `class="command"`}, {run, `<script src="/static/view.js" defer>`}} {
 		if !strings.Contains(on.where, on.what) {
 			t.Errorf("no %s", on.what)
 		}
@@ -321,7 +324,7 @@ func TestTheScriptFindsWhatItNames(t *testing.T) {
 func FuzzAddresses(f *testing.F) {
 	d := newDeck(f, made("default", 1, tape.StatusOK))
 	h := New(Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 100})
-	for _, at := range []string{"/", "/?q=x&page=2", "/run/../../etc/passwd", "/run/c-1/text?path=events.1.result&from=16000", "/run/c-1/text?path=events.1.result&from=-5", "/diff?a=c-1&b=c-1&compare=x", "/run/c-1/evidence?from=9", "/run/%00", "/?where=" + strings.Repeat("(", 2000)} {
+	for _, at := range []string{"/", "/?q=x&page=2", "/run/../../etc/passwd", "/run/c-1/text?path=events.1.result&from=16000", "/run/c-1/text?path=events.1.result&from=-5", "/diff?a=c-1&b=c-1&compare=x", "/run/c-1/evidence?from=9", "/run/%00", "/?q=" + strings.Repeat("(", 2000) + "status=1", "/?since=-1h&until=x", "/diff?run=c-1&run=c-1", "/run/c-1?find=%ff"} {
 		f.Add(at)
 	}
 	f.Fuzz(func(t *testing.T, at string) {
@@ -353,7 +356,7 @@ func TestThePageOfARunWithSecretsSaysSo(t *testing.T) {
 	h := New(Config{Deck: newDeck(t, clean, dirty), Address: "./deck", SearchLimit: 100})
 	for _, of := range []*tape.Tape{clean, dirty} {
 		a := get(t, h, "/run/"+of.Run.RunID)
-		if a.status != http.StatusOK || strings.Contains(a.body, `<p class="bad">this tape holds 1 value that redaction should have replaced (email 1)`) != (of == dirty) {
+		if a.status != http.StatusOK || strings.Contains(a.body, `<p class="notice bad">this tape holds 1 value that redaction should have replaced (email 1)`) != (of == dirty) {
 			t.Errorf("%s: %d\n%.2000s", of.Run.RunID, a.status, a.body)
 		}
 	}
@@ -367,12 +370,97 @@ func TestTheListIsThatOfProduction(t *testing.T) {
 	decktest.PutTape(t, d, deck.AreaReplays, replay, 1)
 	h := New(Config{Deck: d, Address: "./deck", SearchLimit: 100})
 	for at, want := range map[string]struct {
-		runs   int
-		column bool
-	}{"/": {1, false}, "/?area=all": {2, true}, "/?area=replays": {1, false}, "/?area=&where=" + url.QueryEscape("replay_run_id = 'r-1'"): {1, false}, "/?where=" + url.QueryEscape("area <> 'joined'"): {2, true}} {
+		runs int
+		area bool
+	}{"/": {1, false}, "/?area=all": {2, true}, "/?area=replays": {1, true}, "/?area=&q=" + url.QueryEscape("replay_run_id = 'r-1'"): {1, true}, "/?q=" + url.QueryEscape("area <> 'joined'"): {2, true}} {
 		a := get(t, h, at)
-		if n := strings.Count(a.body, `<tr><td><a href="/run/`); n != want.runs || strings.Contains(a.body, `<th scope="col">Area</th>`) != want.column {
+		if n := strings.Count(a.body, `<a class="question" href="/run/`); n != want.runs || strings.Contains(a.body, `</code> replays`) != want.area {
 			t.Errorf("%s: %d runs\n%s", at, n, a.body)
+		}
+	}
+}
+
+// What stands above the list counts all runs of the choice, on whatever page: chips, histogram and total.
+func TestTheListCountsWhatItChooses(t *testing.T) {
+	var tapes []*tape.Tape
+	for n := 1; n <= 130; n++ {
+		status := tape.StatusOK
+		if n%50 == 0 {
+			status = tape.StatusError
+		}
+		tapes = append(tapes, made("default", n, status))
+	}
+	h := New(Config{Deck: newDeck(t, tapes...), Address: "s3://tapes/prod?region=eu", SearchLimit: 1000})
+	for at, want := range map[string][]string{
+		"/?page=1":               {"<b class=\"label\">130 runs</b>", "Runs 101 to 130 of 130", "<span>ok</span> <span class=\"dim\">128</span>", "<span>error</span> <span class=\"dim\">2</span>", "<title>Runs · tapes/prod</title>", "a bar is 5s, the highest 5 runs"},
+		"/?status=error":         {"<b class=\"label\">2 runs</b>", `<a class="chip on" href="/" aria-current="true">`, "2026-11-20 00:00:50: 1 failed"},
+		"/?status=error&q=c-100": {"<b class=\"label\">1 runs</b>", `href="/?q=c-100" aria-current="true"`, `<input type="hidden" name="status" value="error">`},
+		"/?status=incomplete":    {"No run is like that.", `href="/" aria-current="true"`},
+	} {
+		body := get(t, h, at).body
+		for _, w := range want {
+			if !strings.Contains(body, w) {
+				t.Errorf("%s: no %s\n%.3000s", at, w, body)
+			}
+		}
+	}
+}
+
+// Every bar of the histogram leads to its runs, and no run is in none.
+func TestTheBarsLeadToTheirRuns(t *testing.T) {
+	var tapes []*tape.Tape
+	for n := range 40 {
+		one := made("default", n+1, tape.StatusOK)
+		one.Run.StartedAt = one.Run.StartedAt.Add(time.Duration(n*n*n) * time.Minute)
+		tapes = append(tapes, one)
+	}
+	h := New(Config{Deck: newDeck(t, tapes...), Address: "./deck", SearchLimit: 1000})
+	bars, total := regexp.MustCompile(`<a href="(/\?since=[^"]*)" aria-label="[^"]*: (\d+) ok"`).FindAllStringSubmatch(get(t, h, "/").body, -1), 0
+	for _, bar := range bars {
+		if n := strings.Count(get(t, h, html.UnescapeString(bar[1])).body, `class="question"`); strconv.Itoa(n) != bar[2] {
+			t.Errorf("%s: %d runs, the bar says %s", bar[1], n, bar[2])
+		} else {
+			total += n
+		}
+	}
+	if len(bars) < 10 || len(bars) > maxBins || total != len(tapes) {
+		t.Errorf("%d bars, %d runs", len(bars), total)
+	}
+}
+
+// A condition is told from words to search for by how it begins.
+func TestWhatTheBoxTakesForACondition(t *testing.T) {
+	for text, want := range map[string]bool{
+		"status = 'error'": true, "status=": true, "(Tools IN ('a'))": true, "NOT agent LIKE 'x%'": true, "output_tokens > 5": true, "error_type IS NULL": true,
+		"status": false, "what is the status": false, "a = b": false, "INV-1001": false, "": false, "not found": false,
+	} {
+		if got := isCondition(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// Whoever checks runs in the list without a script is told when they are not two.
+func TestTwoRunsAreCompared(t *testing.T) {
+	one, two := made("acme", 1, tape.StatusOK), made("acme", 2, tape.StatusError)
+	h := New(Config{Deck: newDeck(t, one, two), Address: "./deck", SearchLimit: 100})
+	ids := regexp.MustCompile(`name="run" value="([^"]*)"`).FindAllStringSubmatch(get(t, h, "/").body, -1)
+	if len(ids) != 2 {
+		t.Fatal(ids)
+	}
+	at := "/diff?run=" + url.QueryEscape(ids[0][1])
+	if a := get(t, h, at); a.status != http.StatusBadRequest || !strings.Contains(a.body, "1 were checked") || !strings.Contains(a.body, `<a href="/">`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := get(t, h, at+"&run="+url.QueryEscape(ids[1][1])); a.status != http.StatusOK || !strings.Contains(a.body, "A ends with error, B with ok") {
+		t.Errorf("%d %.2000s", a.status, a.body)
+	}
+}
+
+func TestANameOfADeckIsNoAddress(t *testing.T) {
+	for address, want := range map[string]string{"./deck": "deck", "/srv/tapes/prod/": "prod", "s3://bucket/prod?region=eu&endpoint=http://x": "bucket/prod", "file:///srv/tapes": "srv/tapes", "": "", "?x": ""} {
+		if got := deckName(address); got != want {
+			t.Errorf("%q: %q, want %q", address, got, want)
 		}
 	}
 }

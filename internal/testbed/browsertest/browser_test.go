@@ -258,17 +258,19 @@ func run(n int) string { return "/run/" + plain(n).Run.RunID }
 // TestPagesInABrowser: no page makes a browser complain or asks for anything elsewhere, and each is accessible, light and dark, wide and narrow.
 func TestPagesInABrowser(t *testing.T) {
 	b, home := start(t), serve(t)
-	pages := []string{"/", "/?status=error", "/?where=status+%3D", run(1), run(1) + "#event-4", run(1) + "/evidence", run(1) + "/text?path=input.user_message", "/diff?a=" + plain(1).Run.RunID + "&b=" + plain(2).Run.RunID}
-	for i, at := range pages {
-		for _, scheme := range []string{"light", "dark"} {
-			b.do(t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}), chromedp.EmulateViewport(int64(1200-600*(i%2)), 900), chromedp.Navigate(home+at), chromedp.WaitReady("main"))
-			if at == "/?where=status+%3D" {
+	pages := []string{"/", "/?status=error", "/?q=status+%3D", "/?status=incomplete", run(1), run(1) + "?find=answer", run(1) + "#event-4", run(1) + "/evidence", run(1) + "/text?path=input.user_message", "/diff?a=" + plain(1).Run.RunID + "&b=" + plain(2).Run.RunID}
+	for _, at := range pages {
+		for i, scheme := range []string{"light", "dark", "light", "dark"} {
+			width := []int64{1280, 390}[i/2]
+			b.do(t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}), chromedp.EmulateViewport(width, 900), chromedp.Navigate(home+at), chromedp.WaitReady("main"))
+			if at == "/?q=status+%3D" {
 				b.mu.Lock()
 				b.wrong = nil // a browser says that an answer was an error
 				b.mu.Unlock()
 			}
 			b.quiet(t, at, home)
-			b.accessible(t, at+" "+scheme)
+			b.accessible(t, fmt.Sprint(at, " ", scheme, " ", width))
+			b.narrow(t, at)
 		}
 	}
 	b.do(t, reportOf(home, run(1)), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
@@ -277,10 +279,15 @@ func TestPagesInABrowser(t *testing.T) {
 	b.do(t, chromedp.Navigate(home+"/reports"), chromedp.WaitReady("main"))
 	b.quiet(t, "the reports", home)
 	b.accessible(t, "the reports")
+}
+
+// narrow fails for a page that has to be scrolled sideways, whatever scrolls within it.
+func (b *browser) narrow(t *testing.T, what string) {
+	t.Helper()
 	var wide string
-	b.do(t, chromedp.EmulateViewport(360, 800), chromedp.Navigate(home+run(1)), chromedp.WaitReady("main"), chromedp.Evaluate(`[...document.querySelectorAll("body *")].filter((x) => x.getBoundingClientRect().right > 361 && !x.closest(".wide")).map((x) => x.outerHTML.slice(0, 120)).join("\n")`, &wide))
+	b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("body *")].filter((x) => x.getBoundingClientRect().right > innerWidth + 1 && !x.closest(".wide, .scroll")).map((x) => x.outerHTML.slice(0, 120)).join("\n") || document.documentElement.scrollWidth + " " + [...document.querySelectorAll("body *")].filter((x) => x.getBoundingClientRect().right > innerWidth + 1 || x.scrollWidth > x.clientWidth + 1 && getComputedStyle(x).overflowX == "visible").map((x) => x.outerHTML.slice(0, 90)).slice(0,30).join("\n")`, &wide))
 	if wide != "" {
-		t.Errorf("a run is wider than a narrow screen:\n%s", wide)
+		t.Errorf("%s is wider than its screen:\n%s", what, wide)
 	}
 }
 
@@ -303,11 +310,15 @@ func TestHostileContentIsText(t *testing.T) {
 	s := httptest.NewServer(viewer.New(viewer.Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 1000, Reports: reports}))
 	t.Cleanup(s.Close)
 	home = s.URL
-	b.do(t, chromedp.Navigate(home+"/"), chromedp.WaitReady("#runs"))
-	b.quiet(t, "list", home)
+	for _, width := range []int64{1280, 390} {
+		b.do(t, chromedp.EmulateViewport(width, 900), chromedp.Navigate(home+"/"), chromedp.WaitReady("#runs"), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
+		b.quiet(t, "list", home)
+		b.narrow(t, "the list of hostile runs")
+	}
 	for i, attack := range pagetest.Attacks {
 		b.do(t, chromedp.Navigate(home+run(i+1)), chromedp.WaitReady("#events"), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
 		b.quiet(t, attack, home)
+		b.narrow(t, "a run with "+attack)
 		b.do(t, chromedp.Navigate(home+"/diff?a="+plain(1).Run.RunID+"&b="+plain(i+1).Run.RunID), chromedp.WaitReady("main"))
 		b.quiet(t, attack, home)
 
@@ -382,8 +393,14 @@ func TestKeysAlone(t *testing.T) {
 	if open != 0 {
 		t.Errorf("c leaves %d events open", open)
 	}
+	b.do(t, press("/"), input.InsertText("timeout"), press(kb.Enter))
+	b.until(t, `location.search.includes("find=timeout") && document.querySelectorAll("details.row").length === 1 && CSS.highlights.get("found").size > 0`)
 	b.do(t, press("u"))
 	b.until(t, `document.getElementById("runs")`)
+	b.do(t, press("j"), press("x"), press("j"), press("x"), press("j"), press("x"))
+	b.until(t, `document.querySelectorAll("#runs :checked").length === 2 && !document.querySelector("#runs tr:nth-child(1) :checked")`)
+	b.do(t, chromedp.Click(".compare button"))
+	b.until(t, `location.pathname === "/diff" && document.querySelector("h1")`)
 	b.do(t, chromedp.Navigate(home+run(1)+"#event-5"))
 	b.until(t, `document.getElementById("event-5").open`)
 	b.quiet(t, "keys", home)
@@ -394,7 +411,7 @@ func TestWithoutScripts(t *testing.T) {
 	b, home := start(t), serve(t)
 	var list, text string
 	b.do(t, emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(home+"/"), chromedp.Text("#runs", &list), chromedp.Click("#runs tbody a", chromedp.ByQuery), chromedp.WaitReady("#events"),
-		chromedp.Click("#event-2 > summary"), chromedp.Text("main", &text))
+		chromedp.Click("#event-2 > summary"), chromedp.Click("#commands summary"), chromedp.Text("main", &text))
 	for _, want := range []string{"question 3", "clerk", "tools"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %q", want)
