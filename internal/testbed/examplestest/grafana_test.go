@@ -97,19 +97,21 @@ type dashboard struct {
 			Definition string `json:"definition"`
 		} `json:"list"`
 	} `json:"templating"`
-	Panels []struct {
-		ID      int    `json:"id"`
-		Type    string `json:"type"`
-		Title   string `json:"title"`
-		GridPos struct {
-			H, W, X, Y int
-		} `json:"gridPos"`
-		Targets []struct {
-			RefID      string            `json:"refId"`
-			Expr       string            `json:"expr"`
-			Datasource map[string]string `json:"datasource"`
-		} `json:"targets"`
-	} `json:"panels"`
+	Panels []panel `json:"panels"`
+}
+
+type panel struct {
+	ID      int    `json:"id"`
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	GridPos struct {
+		H, W, X, Y int
+	} `json:"gridPos"`
+	Targets []struct {
+		RefID      string            `json:"refId"`
+		Expr       string            `json:"expr"`
+		Datasource map[string]string `json:"datasource"`
+	} `json:"targets"`
 }
 
 // dashboards are the files, and the metrics that each has to show, by the beginning of their names.
@@ -158,15 +160,8 @@ func checkDashboard(t *testing.T, file, shows string) {
 		if (p.Type == "row") != (len(p.Targets) == 0) {
 			t.Errorf("panel %q of type %s has %d queries", p.Title, p.Type, len(p.Targets))
 		}
-		for _, target := range p.Targets {
-			if target.Datasource["uid"] != "${datasource}" || target.RefID == "" {
-				t.Errorf("panel %q, query %q: data source %v", p.Title, target.RefID, target.Datasource)
-			}
-			// What Grafana puts in before Prometheus sees the query.
-			expr := strings.NewReplacer("$__rate_interval", "5m", "$__range", "6h", "$instance", ".*").Replace(target.Expr)
-			for _, name := range check(t, p.Title, expr, known) {
-				shown[name] = true
-			}
+		for _, name := range checkQueries(t, p, known) {
+			shown[name] = true
 		}
 	}
 	if !variables["datasource"] || !variables["instance"] {
@@ -181,6 +176,20 @@ func checkDashboard(t *testing.T, file, shows string) {
 			t.Errorf("%s is not on the dashboard", name)
 		}
 	}
+}
+
+// checkQueries returns the metrics that a panel asks for.
+func checkQueries(t *testing.T, p panel, known map[string]bool) (names []string) {
+	t.Helper()
+	// What Grafana puts in before Prometheus sees the query.
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$__range", "6h", "$instance", ".*")
+	for _, target := range p.Targets {
+		if target.Datasource["uid"] != "${datasource}" || target.RefID == "" {
+			t.Errorf("panel %q, query %q: data source %v", p.Title, target.RefID, target.Datasource)
+		}
+		names = append(names, check(t, p.Title, variables.Replace(target.Expr), known)...)
+	}
+	return names
 }
 
 // alerts are the files of rules, and the page that says what to do about each of them.
