@@ -49,12 +49,12 @@ func newCause() *cobra.Command {
 		Use:   "cause GOOD BAD -- COMMAND…",
 		Short: "Find the recorded answer that makes a run go wrong",
 		Long: `Find the recorded answer whose exchange between a good and a bad run flips the
-outcome: COMMAND is replayed on the good run with some of its answers exchanged for
-those of the bad one, and the answer at which the outcome turns is found by halving.
+outcome. COMMAND is replayed on the good run with some of its answers exchanged for
+those of the bad one. The answer at which the outcome turns is found by halving.
 
 With --check the outcome of a replay is what a command says of it, as in minimise: 0
 is good, 125 cannot tell, any other is bad. Without, it is good if the answer is that
-of the good run, bad if it is that of the bad one; where both say the same, it is the
+of the good run, bad if it is that of the bad one. Where both say the same, it is the
 status of the run.
 
 Tool calls are the same in both runs by their arguments, model calls by their number.

@@ -25,10 +25,10 @@ func newCompact() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact DECK",
 		Short: "Merge the reels that writers have left into fewer and larger ones",
-		Long: `Merge the reels that writers have left in a deck into fewer and larger ones, sorted
-by trace id. Rows that are there twice become one, the tapes of traces that came in
-pieces are derived, what was taken away leaves the deck, and traces that turned out
-to be replays are brought to the replays.
+		Long: `Merge the reels that writers have left in a deck into fewer and larger ones, sorted by
+trace id. Rows that are there twice become one, and the tapes of traces that came in
+pieces are derived. What was taken away leaves the deck, and traces that turned out to
+be replays are brought to the replays.
 
 Readers, writers and other compactions may be at work meanwhile, and it may be
 killed at any time: readers see the same, and calling it again goes on. It needs

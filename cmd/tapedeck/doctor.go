@@ -42,9 +42,9 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor FILE…|DECK | --listen ADDR",
 		Short: "Say what telemetry lacks for a replay, and which setting brings it",
-		Long: `Read some telemetry and say, for each service and instrumentation in it, which
-dialect it is, how many runs, model calls and tool calls it holds, what a replay
-of them would lack, and the setting of the producer that brings it.
+		Long: `Read some telemetry and say what a replay of it would lack, and the setting of the
+producer that brings it. The report also says, for each service and instrumentation,
+which dialect it is and how many runs, model calls and tool calls it holds.
 
 FILE is what derive takes. DECK is a folder or URL: the evidence in it is read.
 With --listen, OTLP over gRPC and HTTP is taken in on one address until --for is

@@ -70,8 +70,9 @@ with --losses one line for each.
 A tape that holds what redaction should have replaced is not written: --allow-dirty
 writes it all the same.
 
-The exit code is 0 if every tape was written, 1 if the format could not hold some
-of them or they hold secrets, 2 if a tape could not be loaded or nothing was written.`,
+The exit code is 0 if every tape was written. It is 1 if the format could not hold
+some of them or they hold secrets, 2 if a tape could not be loaded or nothing was
+written.`,
 		Example: `  tapedeck export ./tape.json --format waza > snapshot.json
   tapedeck export s3://tapes/prod --format waza -o ./snapshots --json | jq .losses
   tapedeck export 4bf92f35 --deck ./deck --format waza

@@ -47,8 +47,8 @@ A held run stays until it is released, whatever asks for it to go. --erase takes
 run away at once, with its evidence, joined runs that it is a part of, and what the
 gate has kept of it; verify --erased proves that nothing is left.
 
-One line of JSON per thing that goes is printed, and one with the sums at the end.
-The exit code is 0 if the whole deck was looked at, 1 if a part of it was kept
+One line of JSON per thing that goes is printed, and one with the sums at the end. The
+exit code is 0 if the whole deck was looked at. It is 1 if a part of it was kept
 because it could not be read or taken away, 2 if the deck cannot be read.`,
 		Example: `  tapedeck gc ./deck
   tapedeck gc s3://tapes/prod --tenant checkout --yes

@@ -31,15 +31,14 @@ func newJoin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join DECK",
 		Short: "Join the runs of a deck that lie in several traces",
-		Long: `Join the runs of a deck that lie in several traces, as derive does within one
-call: those that carry the same run-level id, and those in which each model
-request continues the conversation of the one before it. The joined tapes lie
-under joined/; nothing else in the deck changes, and calling it again changes
-nothing.
+		Long: `Join the runs of a deck that lie in several traces, as derive does within one call.
+These are runs that carry the same run-level id, and those in which each model request
+continues the conversation of the one before it. The joined tapes lie under joined/;
+nothing else in the deck changes, and calling it again changes nothing.
 
-One line of JSON per joined tape goes to stdout, everything else to stderr. The
-exit code is 0 if the whole deck was joined, also when there was nothing to join,
-1 if a part of it could not be, 2 if the deck cannot be read or written.`,
+One line of JSON per joined tape goes to stdout, everything else to stderr. The exit
+code is 0 if the whole deck was joined, also when there was nothing to join. It is 1
+if a part of it could not be, 2 if the deck cannot be read or written.`,
 		Example: `  tapedeck join ./deck
   tapedeck join s3://tapes/prod --tenant checkout --dry-run | jq -r .run_id`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -34,8 +34,8 @@ func newMatch() *cobra.Command {
 		Use:   "match RECORDED REPLAYED",
 		Short: "Compare the outcome of a run with that of its replay",
 		Long: `Compare the outcome of a run with that of its replay, by the strategies of AIWG's
-execution snapshots: the final answer, and where both runs have them the files that
-were written and the tool calls.
+execution snapshots. Compared are the final answer, and where both runs have them the
+files that were written and the tool calls.
 
   exact       byte for byte
   semantic    answers that are alike by a measure, from --threshold on. The measures

@@ -36,8 +36,8 @@ func newMCP() *cobra.Command {
 		Use:   "mcp [DECK] [-- COMMAND…]",
 		Short: "Let a coding agent look into a deck, as an MCP server on stdin and stdout",
 		Long: `Serve a deck as an MCP server on stdin and stdout, for a client that starts its
-servers: tools to list and search runs, to read one in pages, to compare two, to list
-findings and to ask for a recorded answer of a tool. Without DECK it is the one in
+servers. Its tools list and search runs, read one in pages, compare two, list findings
+and ask for a recorded answer of a tool. Without DECK it is the one in
 ` + deckVariable + `.
 
 The server only reads. With a COMMAND behind the dash there is one more tool: it

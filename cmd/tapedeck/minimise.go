@@ -55,8 +55,8 @@ of it: 0 passes, 125 (or a signal, or a timeout) cannot tell, any other fails. O
 what fails with the code that the run fails with is kept, unless --any-exit-code.
 
 With a command behind --, each candidate is what the command is replayed on, as
-"replay REF -- COMMAND" does it, and the check gets the tape of that replay, the
-recording as {recording}, the report as {report} and the answer as {answer}.
+"replay REF -- COMMAND" does it. The check gets the tape of that replay, the recording
+as {recording}, the report as {report} and the answer as {answer}.
 
 What is kept is a valid tape with ids of its own. It says of which tape it is a
 part (extensions.tapedeck.minimised), and carries the tag of a replay, so that
@@ -67,10 +67,9 @@ a folder: the same command goes on after an interrupt or a kill, checks nothing
 twice, and comes to the same bytes. Another run, check or command, also one whose
 files have changed, is refused there.
 
-` + refHelp + `
-The exit code is 0 if nothing more can be taken away, 1 if the search was stopped
-before (what was found is written), or the check is not reliable, 2 if the check
-does not fail on the run, or something could not be run.`,
+` + refHelp + `The exit code is 0 if nothing more can be taken away. It is 1 if the search was
+stopped before (what was found is written), or the check is not reliable. It is 2 if
+the check does not fail on the run, or something could not be run.`,
 		Example: `  tapedeck minimise 4bf92f35 --deck ./deck --check 'python3 check.py {tape}' -o small.json --state ./search
   tapedeck minimise ./tape.json --check './fails.sh {answer}' --input stdin -- python agent.py`,
 		Args: needArgs("a REF"),

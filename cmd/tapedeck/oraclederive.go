@@ -80,10 +80,10 @@ n-th call of equal arguments stands there once if the runs agree on its answer.
 Where they do not, every answer stands there, and a replay gets ambiguous; each
 such conflict is named on stderr.
 
-Runs are of one task when they were asked the same of the same agent, or have the
-same task id (--by task-id). With --to DIR every task is written to a file of its
-own, and a line of JSON about each goes to stdout; else there must be one task,
-whose oracle goes to stdout. A deck stands for all its current tapes.
+Runs are of one task when they were asked the same of the same agent, or have the same
+task id (--by task-id). With --to DIR every task is written to a file of its own, and
+a line of JSON about each goes to stdout. Else there must be one task, whose oracle
+goes to stdout. A deck stands for all its current tapes.
 
 The exit code is 0 if the oracle was made, 1 if there were conflicts, 2 if nothing
 was.`,

@@ -50,13 +50,14 @@ capture of content, where a variable does it. An instrumentation that is switche
 in code has to be switched on there. What the tapes lack for a replay is said at the
 end, with the setting that brings it.
 
-What no span can hold is kept when it is asked for: what the run is part of (--task,
---eval-id, …), digests of the files that it is given and of those that it makes,
-variables of the environment, and whether a check of the outcome passes.
+What no span can hold is kept when it is asked for. That is what the run is part of
+(--task, --eval-id, …), variables of the environment, and whether a check of the
+outcome passes. It is also digests of the files that the run is given and of those
+that it makes.
 
-An agent without telemetry is recorded with --tee: its model calls pass through this
-program, on loopback, to where they go without it, and the tapes are made of what
-passed and of nothing else.
+An agent without telemetry is recorded with --tee. Its model calls pass through this
+program, on loopback, to where they go without it. The tapes are made of what passed
+and of nothing else.
 
 The output of the command goes to stderr. One line of JSON per tape goes to stdout.
 The exit code is 0 if the command ended with 0 and tapes were written, 1 if it did

@@ -20,10 +20,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
-const refHelp = `REF is the path or URL of a tape.json or of the folder that holds it; with --deck
-also a run id, a trace id or a short id of one (its first eight or more digits,
-as other commands print it), or the invocation, task, correlation or conversation id
-of a run. A deck is the folder or bucket in which tapes lie.
+const refHelp = `REF is the path or URL of a tape.json or of the folder that holds it. With --deck it
+is also a run id, a trace id or a short id of one: its first eight or more digits, as
+other commands print it. It may also be the invocation, task, correlation or
+conversation id of a run. A deck is the folder or bucket in which tapes lie.
 `
 
 // refs are the flags of a command that takes REFs.

@@ -39,15 +39,15 @@ func newReplay() *cobra.Command {
 		Short: "Check recorded runs against themselves, or run an agent again on what was recorded",
 		Long: `Does a changed agent still do what a run did? For two runs that are there take bisect.
 
-With a command behind --, run it again: model calls, calls of the oracle and of MCP
-servers are answered from the tape, its telemetry becomes a tape of its own, and the
+With a command behind --, run it again. Model calls, calls of the oracle and of MCP
+servers are answered from the tape. Its telemetry becomes a tape of its own, and the
 two are compared event by event. The command gets what the run was asked as --input
 says, and the variables that --print-env lists; nothing else of it is changed. Tools
 of known frameworks are answered from the tape too, within the process of the agent.
 Other tools run live, and are counted. With --model-only no agent runs: each recorded
-turn is asked again of other models. docs/replay.md says more. The
-exit code is 0 if the run is as recorded, 1 if it diverged or asked for something
-that is not recorded, 2 if it could not be done and nothing was missed before.
+turn is asked again of other models. docs/replay.md says more. The exit code is 0 if
+the run is as recorded. It is 1 if it diverged or asked for something that is not
+recorded, 2 if it could not be done and nothing was missed before.
 
 Without a command, check recorded runs against themselves, without running a model, a
 tool or a grader. REF is a tape or a task snapshot of waza, which gets the checks, exit

@@ -43,11 +43,12 @@ func newResolve() *cobra.Command {
 		Short: "Fetch content that telemetry holds by reference only",
 		Long: `Fetch content that telemetry holds by reference only, and make the tapes again.
 
-Instrumentations can upload messages, instructions and tool definitions and leave
-only their URI on the span. resolve fetches what these URIs stand for, adds it
-to the evidence of the deck and derives the tapes of those traces again. ID is a
-run id, a trace id or its first eight or more digits, or an invocation, task,
-correlation or conversation id; without any, the whole deck is looked at. Calling it again changes nothing.
+Instrumentations can upload messages, instructions and tool definitions and leave only
+their URI on the span. What these URIs stand for is fetched and added to the evidence
+of the deck, and the tapes of those traces are derived again. ID is a run id, a trace
+id or its first eight or more digits, or an invocation, task, correlation or
+conversation id. Without any, the whole deck is looked at. Calling it again changes
+nothing.
 
 References are written by whoever sends telemetry, so only those below an --allow
 prefix are fetched: a folder, file://, http://, https://, s3://, gs:// or

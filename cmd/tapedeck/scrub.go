@@ -30,16 +30,16 @@ func newScrub() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scrub DECK",
 		Short: "Rewrite the tapes of a deck under new redaction rules",
-		Long: `Search a deck for secrets and personal data, and rewrite what holds them: parts of
-evidence are redacted again, tapes derived again, and what they were is taken away
-and buried, so that no writer brings it back. Calling it again changes nothing.
+		Long: `Search a deck for secrets and personal data, and rewrite what holds them. Parts of
+evidence are redacted again and tapes derived again. What they were is taken away and
+buried, so that no writer brings it back. Calling it again changes nothing.
 
 One line of JSON per trace location goes to stdout: what was rewritten and buried, and how
 many values each rule found, never a value. The last line is about the deck as a
 whole, which is searched once more at the end.
 
-The exit code is 0 if the whole deck could be read and nothing is left in it, 1 if
-something is left or could not be read or rewritten, 2 if the deck cannot be
+The exit code is 0 if the whole deck could be read and nothing is left in it. It is 1
+if something is left or could not be read or rewritten, 2 if the deck cannot be
 opened. With --dry-run nothing is written, and 1 means that something was found.`,
 		Example: `  tapedeck scrub ./deck --redact rules.yaml --redaction-key-file key --dry-run
   tapedeck scrub 's3://tapes/prod?region=eu-central-1' --redaction-key-file key`,

@@ -62,19 +62,18 @@ a guess. One server can do all.
 Every replay_run_id is a session of the oracle of its own. docs/oracle.md describes
 its protocol, and the server itself does at /openapi.json.
 
-The model stub speaks the protocols of OpenAI (chat completions, responses),
-Anthropic (messages), Gemini (generateContent), Bedrock (Converse), Ollama, Cohere,
-Mistral and OpenRouter, whole and streamed: set the base URL of the SDK to the
-address of the server, with /v1 behind it for OpenAI. It answers a request whose
-conversation is recorded. docs/replay.md says what counts, and what of an answer is
-made up.
+The model stub speaks the protocols of OpenAI (chat completions, responses), Anthropic
+(messages), Gemini (generateContent), Bedrock (Converse), Ollama, Cohere, Mistral and
+OpenRouter, whole and streamed. Set the base URL of the SDK to the address of the
+server, with /v1 behind it for OpenAI. It answers a request whose conversation is
+recorded. docs/replay.md says what counts, and what of an answer is made up.
 
 The MCP server lists the recorded tool definitions at /mcp, those of one recorded
 server at /mcp/SERVER. With --stdio it speaks on stdin and stdout instead, for
 clients that start their servers, and listens nowhere.
 
-REF is the path or URL of a tape.json, of an oracle.json or of the folder that
-holds them; a run id or trace id with --deck; or, for --oracle, a deck, of which
+REF is the path or URL of a tape.json, of an oracle.json or of the folder that holds
+them, or a run id or trace id with --deck. For --oracle it may be a deck, of which
 every run can be asked for. --model and --mcp need a tape.
 
 The server listens on loopback. To listen elsewhere it demands a bearer token,

@@ -56,10 +56,11 @@ server answers to tools/list, or a list of tools as OpenAI, Anthropic or Gemini 
 them. Together they are all tools of today: a called tool that is in none of them
 is gone. --called leaves out all others.
 
-A run is stale if one of its calls could not be made any more (tool_gone,
-args_invalid), unknown if its arguments are not known as they were (args_unknown),
-changed if every call could be made, and definitions that the model was shown are
-others today (parameters_changed, description_changed, tool_gone), else current.
+  stale       one of its calls could not be made any more (tool_gone, args_invalid)
+  unknown     its arguments are not known as they were (args_unknown)
+  changed     every call could be made, and definitions that the model was shown are
+              others today (parameters_changed, description_changed, tool_gone)
+  current     any other
 
 Shown are the stale and the unknown ones, with --all all. The exit code is 0 if no run is
 stale, 1 if one is or a part of the deck could not be read, 2 if nothing was compared.`,

@@ -29,10 +29,10 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [DECK]",
 		Short: "Sum up the runs of a deck",
-		Long: `Sum up the runs of a deck that all filters take, those of production if
---area does not say otherwise: how many, by area, day, status,
-grade, finding and agent, their calls, tokens and cost, and the objects and bytes of
-the whole deck as they are stored.`,
+		Long: `Sum up the runs of a deck that all filters take, those of production if --area does
+not say otherwise. Runs are counted by area, day, status, grade, finding and agent,
+with their calls, tokens and cost. Objects and bytes are those of the whole deck as
+they are stored.`,
 		Example: `  tapedeck stats ./deck
   tapedeck stats s3://tapes/prod --agent clerk --since 30d --json | jq .days`,
 		Args: needOneDeck,

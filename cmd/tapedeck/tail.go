@@ -49,10 +49,10 @@ func newTail() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail DECK | --listen [ADDR…]",
 		Short: "Show runs as they complete, one line each",
-		Long: `Show runs as they complete, one line each: the short id, which other commands
-take, when it started (UTC), the agent, how it ended, the grade, how long it took,
-the tools it called, its tokens in and out, and how its answer begins, or what went
-wrong. A run of which more comes later is shown again.
+		Long: `Show runs as they complete, one line each. The line has the short id, which other
+commands take, when the run started (UTC), the agent, how it ended, and the grade.
+Then come how long it took, the tools it called, its tokens in and out, and how its
+answer begins, or what went wrong. A run of which more comes later is shown again.
 
 Of a DECK (a folder or a bucket in which tapes lie) the last runs are shown, and then
 what becomes visible in it. Without DECK it is the one in ` + deckVariable + `.

@@ -32,9 +32,9 @@ func newVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify REF…",
 		Short: "Check tapes and the files beside them",
-		Long: `Check tapes: the schema, digests and hashes, references and order, the proof (the
-tape replayed against itself, as was noted when it was written), and
-that the files beside a tape are the ones it names. All problems are listed.
+		Long: `Check tapes: the schema, digests and hashes, references and order, and that the files
+beside a tape are the ones it names. The proof is made again: the tape is replayed
+against itself, as was noted when it was written. All problems are listed.
 
 ` + refHelp + `A deck stands for all its current tapes.
 

@@ -35,10 +35,11 @@ func newView() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [DECK]",
 		Short: "Look at a deck in a browser",
-		Long: `Serve a deck as pages for a browser: the list of runs with filters and a search,
-each run with its events, conversation, findings, proof and oracle, its evidence,
-and two runs side by side. --reports also shows what experiments and comparisons
-came to, beside the runs that they are about. Without DECK it is the one in ` + deckVariable + `.
+		Long: `Serve a deck as pages for a browser. There is the list of runs with filters and a
+search, each run with its events, conversation, findings, proof and oracle, its
+evidence, and two runs side by side. --reports also shows what experiments and
+comparisons came to, beside the runs that they are about. Without DECK it is the one
+in` + deckVariable + `.
 
 The server only reads. It listens on loopback; elsewhere a browser has to send a
 token once: the one in --token-file, or one that is made up and printed with the
