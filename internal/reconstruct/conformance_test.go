@@ -49,21 +49,27 @@ var messagesMarked = map[string]string{
 // TestConventionsLandOrAreNamed sends each row of the table in a run. A value planted in it stands on the
 // tape, or the table says that it does not, and why.
 func TestConventionsLandOrAreNamed(t *testing.T) {
-	counts := map[string]int{}
+	counts, spans, types := map[string]int{}, map[string]convention{}, map[string]string{}
 	for _, c := range conventions(t) {
 		counts[c.kind]++
 		switch c.kind {
 		case "attribute":
+			types[c.name] = c.typ
 			c.says(t, c.attribute(t))
-		case "operation", "span":
+		case "operation":
 			c.operation(t)
+		case "span":
+			spans[c.name] = c
+			c.operation(t)
+		case "on":
+			c.says(t, c.onSpan(t, spans[c.typ], types[c.name]))
 		case "event":
 			c.says(t, c.event(t))
 		default:
 			t.Errorf("a row of kind %q", c.kind)
 		}
 	}
-	for kind, least := range map[string]int{"attribute": 130, "operation": 50, "span": 20, "event": 16} {
+	for kind, least := range map[string]int{"attribute": 130, "operation": 50, "span": 20, "on": 130, "event": 16} {
 		if counts[kind] < least {
 			t.Errorf("only %d rows of kind %s", counts[kind], kind)
 		}
@@ -140,31 +146,28 @@ func (c convention) attribute(t *testing.T) bool {
 // bearers are events that bear attributes.
 var bearers = map[string]string{"event": "gen_ai.evaluation.result", "exception": "gen_ai.client.operation.exception"}
 
-// operation demands that a span of an operation is what the table says: an event of the tape, noise, or
-// neither. What an attribute of it says that nobody knows stands on the tape, with its event.
-func (c convention) operation(t *testing.T) {
-	t.Helper()
-	const id = 20
+// sent is the id of the span on which a row is sent, and of one below it.
+const sent, below = 20, 21
+
+// run is a run with a span of an operation, or of a kind of spans, with what such a span holds.
+func (c convention) run() (tr *trace, s ptrace.Span) {
 	key, name, provider := c.typ, c.name, ""
-	kind := ptrace.SpanKindInternal
 	if c.kind == "span" {
 		name, provider, _ = strings.Cut(c.on, " ")
 		key = "gen_ai.operation.name"
 		if of, _, _ := strings.Cut(c.name, "."); of == "mcp" || of == "a2a" {
 			key = of + ".method.name"
 		}
-		switch c.typ {
-		case "client", "":
-			kind = ptrace.SpanKindClient
-		case "server":
-			kind = ptrace.SpanKindServer
-		}
 	}
-	namespace, _, _ := strings.Cut(key, ".")
-	marker := namespace + ".conformance.marker"
-	tr := plainRun()
-	s := tr.in("test", name+" x", id, 1, 91, 95, key, name, marker, "marked-7391")
-	s.SetKind(kind)
+	tr = plainRun()
+	s = tr.in("test", name+" x", sent, 1, 91, 95, key, name)
+	s.SetKind(ptrace.SpanKindInternal)
+	switch {
+	case c.kind == "span" && (c.typ == "client" || c.typ == ""):
+		s.SetKind(ptrace.SpanKindClient)
+	case c.kind == "span" && c.typ == "server":
+		s.SetKind(ptrace.SpanKindServer)
+	}
 	if provider != "" {
 		s.Attributes().PutStr("gen_ai.provider.name", provider)
 	}
@@ -175,8 +178,38 @@ func (c convention) operation(t *testing.T) {
 		"retrieval":  {"gen_ai.retrieval.query.text", "q2"},
 	}[c.lands])
 	if c.lands == "agent_call" {
-		tr.chat(id+1, id, 92, 94, list(user("q2")), list(says("a2")))
+		tr.chat(below, sent, 92, 94, list(user("q2")), list(says("a2")))
 	}
+	return tr, s
+}
+
+// onSpan reports whether an attribute of a type stands on the tape, on one kind of span.
+func (c convention) onSpan(t *testing.T, span convention, of string) bool {
+	t.Helper()
+	value := marked[of].value
+	if text, ok := messagesMarked[c.name]; ok {
+		value = text
+	}
+	without, _ := span.run()
+	with, s := span.run()
+	if err := s.Attributes().PutEmpty(c.name).FromRaw(value); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(writtenAs(with.runs(t)), marked[of].spelt) > strings.Count(writtenAs(without.runs(t)), marked[of].spelt)
+}
+
+// operation demands that a span of an operation is what the table says: an event of the tape, noise, or
+// neither. What an attribute of it says that nobody knows stands on the tape, with its event.
+func (c convention) operation(t *testing.T) {
+	t.Helper()
+	tr, s := c.run()
+	marker := "gen_ai.conformance.marker"
+	for _, namespace := range []string{"mcp.", "a2a."} {
+		if _, is := s.Attributes().Get(namespace + "method.name"); is {
+			marker = namespace + "conformance.marker"
+		}
+	}
+	s.Attributes().PutStr(marker, "marked-7391")
 	noise := int64(0)
 	lands, held := "tape", false
 	for _, tp := range tr.runs(t) {
@@ -187,7 +220,7 @@ func (c convention) operation(t *testing.T) {
 		held = held || planted.Len() == 1
 		for i := range tp.Events {
 			e := &tp.Events[i]
-			if !slices.Contains(e.SpanIDs, spanID(id).String()) {
+			if !slices.Contains(e.SpanIDs, spanID(sent).String()) {
 				continue
 			}
 			lands = string(e.Type)
@@ -219,10 +252,9 @@ func (c convention) event(t *testing.T) bool {
 		said = []any{"content", value, "id", "call_BBBBBBBBBBBBBBBB"}
 	}
 	tr := plainRun()
-	const id = 20
-	s := tr.in("test", "chat m2", id, 1, 91, 95, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m2")
+	s := tr.in("test", "chat m2", sent, 1, 91, 95, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m2")
 	if c.typ == "log record" {
-		return strings.Contains(writtenAs(tr.with(t, append([]any{c.name, 92, id}, said...))), value)
+		return strings.Contains(writtenAs(tr.with(t, append([]any{c.name, 92, sent}, said...))), value)
 	}
 	e := s.Events().AppendEmpty()
 	e.SetName(c.name)

@@ -7,7 +7,7 @@
 //	cd tools && go run ./conventions ../internal/reconstruct/testdata/conventions.tsv CORE.git@384d6616 GENAI.git@34beb964
 //
 // A row names an attribute, an operation (a value of gen_ai.operation.name, or a method of MCP or A2A), a kind
-// of span, or an event. What the table says of how a row is sent, where it lands and why not is written by
+// of span, an attribute on a kind of span, or an event. What the table says of how a row is sent, where it lands and why not is written by
 // hand, and stays. A row that no repository has stays too; it names another source.
 package main
 
@@ -30,13 +30,14 @@ var folders = []string{"model/gen-ai", "model/mcp", "model/openai", "model/aws-b
 var operations = []string{"gen_ai.operation.name", "mcp.method.name", "a2a.method.name"}
 
 // kinds are those of rows, in the order of the table.
-var kinds = []string{"attribute", "operation", "span", "event"}
+var kinds = []string{"attribute", "operation", "span", "on", "event"}
 
-// row is one line. The events have two: one sent as an event of a span, one as a log record.
+// row is one line. Events have two: one sent as an event of a span, one as a log record. An attribute on a kind
+// of span has the kind as its type.
 type row struct{ kind, name, typ, sent, lands, why, source string }
 
 func (r row) key() string {
-	if r.kind == "event" {
+	if r.kind == "event" || r.kind == "on" {
 		return r.kind + "\t" + r.name + "\t" + r.typ
 	}
 	return r.kind + "\t" + r.name
@@ -67,6 +68,7 @@ type signal struct {
 
 type attribute struct {
 	ID, Key, Ref string
+	Group        string `yaml:"ref_group"`
 	Type         yaml.Node
 }
 
@@ -82,7 +84,7 @@ func main() {
 }
 
 func run(table string, repositories []string) error {
-	t := &rows{at: map[string]int{}}
+	t := &rows{at: map[string]int{}, groups: map[string][]attribute{}}
 	for _, r := range repositories {
 		repository, commit, ok := strings.Cut(r, "@")
 		if !ok {
@@ -102,8 +104,9 @@ func run(table string, repositories []string) error {
 
 // rows are those of the table, each once.
 type rows struct {
-	list []row
-	at   map[string]int
+	list   []row
+	at     map[string]int
+	groups map[string][]attribute // that several spans have
 }
 
 // add takes a row; of several the last one tells the source.
@@ -132,6 +135,7 @@ func (t *rows) read(repository, commit string) error {
 	if err != nil {
 		return err
 	}
+	var documents []*document
 	for _, path := range strings.Fields(files) {
 		if !strings.HasSuffix(path, ".yaml") || strings.Contains(path, "metrics") {
 			continue
@@ -140,11 +144,17 @@ func (t *rows) read(repository, commit string) error {
 		if err != nil {
 			return err
 		}
-		var d document
-		if err := yaml.Unmarshal([]byte(body), &d); err != nil {
+		d := &document{}
+		if err := yaml.Unmarshal([]byte(body), d); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		t.document(&d, strings.TrimSpace(date))
+		for _, g := range d.Shared {
+			t.groups[g.ID] = g.Attributes
+		}
+		documents = append(documents, d)
+	}
+	for _, d := range documents {
+		t.document(d, strings.TrimSpace(date))
 	}
 	return nil
 }
@@ -167,9 +177,20 @@ func (t *rows) document(d *document, source string) {
 	for _, s := range slices.Concat(d.Spans, d.Refinements) {
 		t.attributes(s.Attributes, source)
 		t.add(row{kind: "span", name: cmp.Or(s.Type, s.ID), typ: s.Kind, source: source})
+		t.on(cmp.Or(s.Type, s.ID), s.Attributes, source)
 	}
 	for _, s := range d.Shared {
 		t.attributes(s.Attributes, source)
+	}
+}
+
+// on adds the attributes of a kind of span, but those that say which operation it is.
+func (t *rows) on(span string, list []attribute, source string) {
+	for _, a := range list {
+		t.on(span, t.groups[a.Group], source)
+		if isOurs(a.Ref) && !slices.Contains(operations, a.Ref) {
+			t.add(row{kind: "on", name: a.Ref, typ: span, source: source})
+		}
 	}
 }
 
@@ -184,7 +205,7 @@ func (t *rows) attributes(list []attribute, source string) {
 	for _, a := range list {
 		name, typ := cmp.Or(a.ID, a.Key), a.Type.Value
 		if name == "" {
-			if a.Ref != "" && !slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(a.Ref, namespace(f)) }) {
+			if a.Ref != "" && !isOurs(a.Ref) {
 				t.add(row{kind: "attribute", name: a.Ref, typ: "general", source: source})
 			}
 			continue
@@ -200,6 +221,11 @@ func (t *rows) attributes(list []attribute, source string) {
 			}
 		}
 	}
+}
+
+// isOurs reports an attribute of one of the folders.
+func isOurs(name string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(name, namespace(f)) })
 }
 
 // namespace is that of the attributes of a folder.

@@ -31,14 +31,16 @@ spans:
     kind: internal
     name: {note: how it is made}
 span_refinements:
-  - {id: openai.client, attributes: [{ref_group: some}]}
+  - {id: openai.client, attributes: [{ref_group: some}, {ref: gen_ai.operation.name}]}
+attribute_groups:
+  - {id: some, attributes: [{ref: gen_ai.request.model}, {ref: server.port}]}
 `
 	table = `# head
 operation	chat	gen_ai.operation.name	span	model_call		old
 operation	later	gen_ai.operation.name	span	-	why	by hand
 `
 	want = `attribute	gen_ai.operation.name	enum				new
-attribute	server.port	general				old
+attribute	server.port	general				new
 attribute	gen_ai.request.model	string				new
 operation	chat	gen_ai.operation.name	span	model_call		new
 operation	plan	gen_ai.operation.name				new
@@ -46,17 +48,21 @@ operation	later	gen_ai.operation.name	span	-	why	by hand
 span	mcp.client	client				old
 span	gen_ai.plan.internal	internal				new
 span	openai.client					new
+on	gen_ai.request.model	openai.client				new
 event	gen_ai.choice	span event				old
 event	gen_ai.choice	log record				old
 `
 )
 
 func TestRowsOfBothFormats(t *testing.T) {
-	all := &rows{at: map[string]int{}}
+	all := &rows{at: map[string]int{}, groups: map[string][]attribute{}}
 	for _, file := range [][2]string{{groups, "old"}, {lists, "new"}} {
 		var d document
 		if err := yaml.Unmarshal([]byte(file[0]), &d); err != nil {
 			t.Fatal(err)
+		}
+		for _, g := range d.Shared {
+			all.groups[g.ID] = g.Attributes
 		}
 		all.document(&d, file[1])
 	}

@@ -36,8 +36,9 @@ var restated = map[string]bool{
 // Kept returns the attributes of an item that a tape keeps as they were recorded: those of the conventions
 // that no dialect reads, and those of which no member of a tape holds the value. They are sorted by name.
 func Kept(m pcommon.Map) (names []string, values map[string]pcommon.Value) {
+	operation := decode.Attributes(m).Text(operationName)
 	for key, v := range m.All() {
-		if !isConvention(key) || !isKept(key, v) || key == total && hasParts(m) || v.AsString() == "" {
+		if !isConvention(key) || !isKept(key, v) && !isUnreadOn(operation, key) || key == total && hasParts(m) || v.AsString() == "" {
 			continue
 		}
 		if values == nil {
@@ -63,7 +64,22 @@ func isConvention(name string) bool {
 // isKept includes all of memories, and the operation of a memory.
 func isKept(key string, v pcommon.Value) bool {
 	return heldNowhere[key] || strings.HasPrefix(key, "gen_ai.memory.") || !restated[key] && !isRead(key) ||
-		key == "gen_ai.operation.name" && strings.Contains(v.Str(), "_memory")
+		key == operationName && strings.Contains(v.Str(), "_memory")
+}
+
+const operationName = "gen_ai.operation.name"
+
+// isUnreadOn reports a name that dialects read on the spans of other operations alone.
+func isUnreadOn(operation, name string) bool {
+	switch operation {
+	case "embeddings", "create_agent", "plan":
+		return name != operationName
+	case "retrieval":
+		return strings.HasPrefix(name, "gen_ai.request.") || strings.HasPrefix(name, "gen_ai.provider.")
+	case "invoke_agent", "invoke_workflow":
+		return strings.HasPrefix(name, "gen_ai.request.") && name != "gen_ai.request.model" || name == "gen_ai.output.type"
+	}
+	return false
 }
 
 // isRead reports a name that a dialect reads.
