@@ -56,7 +56,8 @@ vet: ## go vet with and without the end-to-end tests
 	$(GO) -C internal/testbed/deploytest vet ./...
 	$(GO) -C internal/testbed/browsertest vet ./...
 
-lint: vet docs-check $(TOOLS)/staticcheck ## gofmt, vet, staticcheck, docs-check
+lint: vet docs-check $(TOOLS)/staticcheck ## gofmt, vet, staticcheck, docs-check, the subjects of new commits
+	$(GO) -C tools run ./subjects -root ..
 	@bad=$$(find . -name '*.go' -print0 | xargs -0 gofmt -l); \
 		if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	$(TOOLS)/staticcheck -tags e2e,published ./...
