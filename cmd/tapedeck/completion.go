@@ -121,7 +121,13 @@ func choices() map[string][]string {
 // folders are the flags that take a folder: a deck is one, or a URL, which nothing can complete.
 var folders = map[string]bool{"deck": true, "pages": true, "state": true, "suite": true, "to": true, "workspace": true}
 
-// complete lets a shell complete what stands behind the commands and flags below root.
+// asksForCompletions tells whether a completion script calls, and not a person.
+func asksForCompletions(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// complete lets a shell complete what stands behind the commands and flags below root. cobra keeps every flag with completions
+// for as long as the process lives, so nothing but a call of a completion script registers any.
 func complete(root *cobra.Command) {
 	values := choices()
 	var walk func(*cobra.Command)

@@ -25,6 +25,9 @@ const rootExample = `  tapedeck derive traces.jsonl --to ./deck        make tape
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
+	if asksForCompletions(args) {
+		complete(root)
+	}
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -96,7 +99,6 @@ func newRoot() *cobra.Command {
 		_, err := fmt.Fprint(c.OutOrStderr(), usage(c))
 		return err
 	})
-	complete(root)
 	return root
 }
 
