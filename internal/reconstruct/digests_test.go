@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -39,11 +40,8 @@ var (
 // nothing.
 const digestsFile = "testdata/digests.txt"
 
-// wholeCorpus names the variable that has all runs mutated; else one run in mutatedEvery is.
-const (
-	wholeCorpus  = "TAPEDECK_TEST_WHOLE_CORPUS"
-	mutatedEvery = 16
-)
+// mutatedEvery is how many runs there are for each that is mutated where a part of the corpus is taken.
+const mutatedEvery = 16
 
 // digestOf is that of all tapes of a set: the joined runs first, then the others.
 func digestOf(set *evidence.Set) string { return digestOfTapes(reconstruct.All(set.Split(), options)) }
@@ -105,7 +103,7 @@ func TestTapesOfTheCorpusStayAsTheyAre(t *testing.T) {
 	if *foreignFolder != "" {
 		compareFolder(t)
 	}
-	whole := *updateDigests || os.Getenv(wholeCorpus) != ""
+	whole := *updateDigests || sample.Whole()
 	known := map[string]string{}
 	if body, err := os.ReadFile(digestsFile); err == nil {
 		for line := range strings.Lines(string(body)) {

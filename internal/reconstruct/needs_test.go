@@ -4,18 +4,18 @@
 package reconstruct_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
 // A rule that a run does not need changes nothing: what it needs saves time and decides nothing.
 func TestRulesThatARunDoesNotNeedChangeNothing(t *testing.T) {
-	all, mutated := runs(t), os.Getenv(wholeCorpus) != ""
+	all, mutated := runs(t), sample.Whole()
 	digests := func() []string {
 		found := make([]string, len(all))
 		each(len(all), func(i int) {

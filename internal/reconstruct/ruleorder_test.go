@@ -4,12 +4,12 @@
 package reconstruct_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
 // orders is how many orders of the rules are drawn.
@@ -18,7 +18,7 @@ const orders = 10
 // TestRulesThatMayChangePlacesMakeTheSameTapes draws orders that the rules permit, and compares the tapes of
 // all fixtures and of a sample of the corpus.
 func TestRulesThatMayChangePlacesMakeTheSameTapes(t *testing.T) {
-	whole := os.Getenv(wholeCorpus) != ""
+	whole := sample.Whole()
 	type run struct {
 		name string
 		set  *evidence.Set

@@ -4,7 +4,6 @@
 package reconstruct_test
 
 import (
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
 // straightRules are steps of the straight way: they read and repair nothing, and no tape names them.
@@ -47,7 +47,7 @@ func TestTapesNameTheRulesThatChangedThem(t *testing.T) {
 			ids = append(ids, r.id)
 		}
 	}
-	whole := os.Getenv(wholeCorpus) != ""
+	whole := sample.Whole()
 	all := runs(t)
 	var one sync.Mutex
 	fired, matters := map[string]int{}, map[string]int{}

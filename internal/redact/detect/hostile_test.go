@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
 var hostileBytes = flag.Int("redact.hostile", 16<<10, "size of the texts of TestNoTextIsLookedAtAgainAndAgain")
@@ -121,9 +122,9 @@ func TestNoTextIsLookedAtAgainAndAgain(t *testing.T) {
 	var all []share
 	seen := map[string]bool{}
 	units := hostileUnits()
-	for _, name := range slices.Sorted(maps.Keys(units)) {
+	for i, name := range slices.Sorted(maps.Keys(units)) {
 		unit := units[name]
-		if unit == "" || seen[unit] {
+		if unit == "" || seen[unit] || i%sample.Of(4, 1) != 0 {
 			continue
 		}
 		seen[unit] = true

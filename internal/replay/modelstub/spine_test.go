@@ -6,12 +6,12 @@ package modelstub
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -187,19 +187,16 @@ func roundedInJavaScript(t *tape.Tape) bool {
 	return has(tape.CodeBigInt) && has(tape.CodeResentChanged)
 }
 
-// wholeCorpus names the variable that has every run of the corpus replayed, and each of its model calls left
-// out; else one run of each group is, and those with several agents.
-const wholeCorpus = "TAPEDECK_TEST_WHOLE_CORPUS"
-
 // TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall replays each run whose tape is graded offline
 // against its own tape, and against the tapes that are made when the report of one model call never comes:
-// the agent is answered as it was then, or the grade is lower.
+// the agent is answered as it was then, or the grade is lower. A part of the corpus is one run of each group, and
+// those with several agents.
 func TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall(t *testing.T) {
 	runs, err := groundtruth.Corpus("../../../testdata/corpus")
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, grouped := os.Getenv(wholeCorpus) != "", map[string]bool{}
+	whole, grouped := sample.Whole(), map[string]bool{}
 	offline, dropped, lower, recovered, said := 0, 0, 0, 0, 0
 	for _, run := range runs {
 		if !whole && grouped[run.Group] && run.Scenario != "handoff" {

@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
 // mortal is a store whose user dies: from its last request on, nothing reaches the store.
@@ -183,7 +184,7 @@ func (c *campaign) check(when string) {
 
 // seeds are those of a metamorphic test; a variable gives another one, or many.
 func seeds(t *testing.T) (list []uint64) {
-	n, from := uint64(3), uint64(1)
+	n, from := uint64(sample.Of(1, 3)), uint64(1)
 	if s := os.Getenv("TAPEDECK_TEST_SEEDS"); s != "" {
 		first, count, _ := strings.Cut(s, "+")
 		from, _ = strconv.ParseUint(first, 10, 64)

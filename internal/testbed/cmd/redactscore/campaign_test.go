@@ -31,11 +31,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 )
 
-var campaign = flag.Int("redact.every", 17, "every so many of the values of TestNothingPlanted…, and three times as many of TestWhatIsRememberedChangesNothing; 1: all")
+var campaign = flag.Int("redact.every", sample.Of(67, 17), "every so many of the values of TestNothingPlanted…, and three times as many of TestWhatIsRememberedChangesNothing; 1: all")
 
 // eachPlanted calls visit with a run of an agent for every kind in every place that the campaigns take: with the value, the trace, and what must not be left.
 func eachPlanted(visit func(name, v string, td ptrace.Traces, needles []string)) {

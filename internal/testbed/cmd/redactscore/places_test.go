@@ -3,7 +3,11 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
+)
 
 // The figures that the document promises for kinds of values and places: kinds that rules were written with, and kinds that were held out.
 func TestKindsAreFoundInEveryPlace(t *testing.T) {
@@ -11,12 +15,15 @@ func TestKindsAreFoundInEveryPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := 0
-	for _, c := range []struct {
+	kinds, every := 0, sample.Of(4, 1)
+	for i, c := range []struct {
 		of               set
 		all, place, kind float64
 	}{{first, 0.99, 0.97, 0.6}, {firstHeldOut, 0.98, 0.94, 0}, {second, 0.98, 0.95, 0.5}, {secondHeldOut, 0.97, 0.94, 0}, {third, 0.97, 0.9, 0}, {fourth, 0.97, 0.88, 0}, {fourthHeldOut, 0.97, 0.88, 0}, {fifth, 0.97, 0.9, 0},
 		{sixth, 0.97, 0.9, 0}, {sixthHeldOut, 0.97, 0.9, 0}, {seventh, 0.97, 0.9, 0}, {seventhHeldOut, 0.97, 0.9, 0}, {eighth, 0.97, 0.9, 0}, {eighthHeldOut, 0.97, 0.9, 0}, {ninth, 0.97, 0.9, 0}, {ninthHeldOut, 0.97, 0.9, 0}} {
+		if i%every != 0 {
+			continue
+		}
 		p := scorePlaces(7, r, gate, c.of)
 		kinds += len(p.kinds)
 		if p.all.rate() < c.all {
@@ -39,7 +46,7 @@ func TestKindsAreFoundInEveryPlace(t *testing.T) {
 			}
 		}
 	}
-	if kinds < 900 || len(allPlaces) != 18 {
+	if kinds < 900/every || len(allPlaces) != 18 {
 		t.Errorf("%d kinds in %d places", kinds, len(allPlaces))
 	}
 }

@@ -14,11 +14,12 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
 func TestTableOfRulesIsCurrent(t *testing.T) {
-	if os.Getenv("TAPEDECK_TEST_WHOLE_CORPUS") == "" {
-		t.Skip("derives the tapes of 3,000 runs: set TAPEDECK_TEST_WHOLE_CORPUS=1")
+	if !sample.Whole() {
+		t.Skip("derives the tapes of 3,000 runs: set " + sample.Variable + "=1")
 	}
 	got, err := rulesOn("../../../../testdata/drawn", recorded(t))
 	if err != nil {
