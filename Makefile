@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
+.PHONY: help build build-full tapedeck collector demo test test-all race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,14 +35,21 @@ build-full: ## bin/otelcol-tapedeck-full: all object stores, kafka, load_balanci
 demo: build ## start a collector, send it a recorded agent run, show the tape
 	$(GO) run ./internal/testbed/cmd/demo -bin $(BIN)
 
-test: ## all unit tests; vets the generated collectors
-	$(GO) test -timeout 30m ./... # the largest package takes two minutes of CPU, and a busy machine ten times as long
+# Twice as many packages as processors run at a time, because some wait for a disk. Vetting is a part of make lint: in a new
+# cache it reads the sources of all dependencies once more.
+AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN 2>/dev/null | awk '{ print "-p", 2 * $$1 }')
+
+test: ## all unit tests, with a part of the long corpora; vets the generated collectors
+	$(GO) test -vet=off $(AT_A_TIME) -timeout 30m ./... # the largest package takes a minute of CPU, and a busy machine ten times as long
 	$(GO) -C tools test -count=1 ./... # they read documents outside of their module, of which the cache of results knows nothing
 	$(GO) -C internal/testbed/examplestest test ./...
 	$(GO) -C internal/testbed/sdktest test ./...
 	$(GO) -C internal/testbed/deploytest test ./...
 	$(GO) -C cmd/otelcol-tapedeck test ./...
 	@for dir in $(COLLECTORS); do echo "$(GO) -C $$dir vet ./..."; $(GO) -C $$dir vet ./... || exit 1; done
+
+test-all: export TAPEDECK_TEST_WHOLE_CORPUS := 1
+test-all: test ## all unit tests, with the whole of the long corpora
 
 race: ## the packages that own goroutines, with the race detector
 	$(GO) test -race -timeout 20m $(RACE)
