@@ -112,7 +112,7 @@ func TestACheckOfRecordsWritesItsReports(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, markdown)
 		}
 	}
-	for _, want := range []string{"<h1>" + title + "</h1>", `<span class="good">OK</span>`, `<span class="bad">FAIL</span>`, `<span class="bad">ERROR</span>`, "&lt;b&gt;|odd.json"} {
+	for _, want := range []string{"<h1>" + title + "</h1>", `<span class="badge good">OK</span>`, `<span class="badge bad">FAIL</span>`, `<span class="badge bad">ERROR</span>`, "&lt;b&gt;|odd.json"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in\n%s", want, html)
 		}

@@ -251,11 +251,8 @@ func (r *Comparison) HTML(ctx context.Context, w io.Writer, recorded *tape.Tape)
 func (r *Comparison) html(ctx context.Context, w io.Writer, in site, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	all, answers := r.tables()
 	v := pageView{Home: in.home, Head: look.Head{Title: r.Title()}, Reason: timeline.OneLine("Run " + deck.ShortID(r.Run.RunID)), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
-	method := pageSection{Title: "Method"}
-	for _, f := range r.method() {
-		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))
-	}
-	v.Sections = []pageSection{{Title: "Candidates", Tables: shownTables(all, answers)}, method}
+	v.Method = shownMethod(r.method())
+	v.Sections = []pageSection{{Title: "Candidates", Tables: shownTables(all, answers)}}
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
 		if len(c.Replays) == 0 {

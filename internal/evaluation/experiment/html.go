@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/replay/look"
@@ -35,6 +36,7 @@ type pageView struct {
 	Reason   string
 	Sections []pageSection
 	Pages    []pageRun
+	Method   [][2]string
 	Listed   string
 	Cases    []pageCase
 	Home     string
@@ -42,8 +44,7 @@ type pageView struct {
 
 // pageCase is a line about a run; URL is its page, if it has one.
 type pageCase struct {
-	URL   string
-	Cells []string
+	URL, Run, Cohort, State, Class, Delta, Why string
 }
 
 type pageSection struct {
@@ -54,6 +55,7 @@ type pageSection struct {
 
 type pageTable struct {
 	Head []string
+	Num  []bool // the columns of numbers
 	Rows [][]string
 }
 
@@ -81,13 +83,10 @@ func (r *Report) html(ctx context.Context, w io.Writer, in site, open func(conte
 	for _, f := range r.Findings {
 		findings.Lines = append(findings.Lines, timeline.OneLine(fmt.Sprintf("%s (%s): %s", f.Code, f.Severity, f.Message)))
 	}
-	method := pageSection{Title: "Method"}
-	for _, f := range r.method() {
-		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))
-	}
+	v.Method = shownMethod(r.method())
 	for _, s := range []pageSection{
-		{Title: "Replay validity", Tables: shownTables(r.validityTables()...)}, {Title: "What changed", Tables: shownTables(r.changeTable())}, findings,
-		{Title: "Cost and latency", Tables: shownTables(r.effortTable())}, method, {Title: "Runs to look at", Tables: shownTables(r.evidenceTable())},
+		{Title: "What changed", Tables: shownTables(r.changeTable())}, findings,
+		{Title: "Cost and latency", Tables: shownTables(r.effortTable())}, {Title: "Replay validity", Tables: shownTables(r.validityTables()...)},
 	} {
 		if len(s.Tables)+len(s.Lines) > 0 {
 			v.Sections = append(v.Sections, s)
@@ -104,7 +103,7 @@ func (r *Report) html(ctx context.Context, w io.Writer, in site, open func(conte
 			v.Pages = append(v.Pages, p)
 		}
 		if i < maxRows {
-			v.Cases = append(v.Cases, pageCase{in.run(&c.Case), clean([]string{c.RunID, c.Cohort, c.State, c.Delta, c.why()})})
+			v.Cases = append(v.Cases, pageCase{in.run(&c.Case), timeline.OneLine(c.RunID), timeline.OneLine(c.Cohort), c.State, stateClass(c.State), c.Delta, timeline.OneLine(c.why())})
 		}
 	}
 	v.Listed = fmt.Sprintf("All %d runs", len(r.Cases))
@@ -114,25 +113,50 @@ func (r *Report) html(ctx context.Context, w io.Writer, in site, open func(conte
 	return page.Execute(w, v)
 }
 
-// shownTables are the tables that have rows.
+// shownTables are the tables that have rows, without the columns that are empty.
 func shownTables(tables ...*table) (list []pageTable) {
 	for _, t := range tables {
-		p := pageTable{Head: t.head}
-		for _, row := range t.rows {
-			p.Rows = append(p.Rows, clean(row))
+		if len(t.rows) == 0 {
+			continue
 		}
-		if len(p.Rows) > 0 {
-			list = append(list, p)
+		p := pageTable{Rows: make([][]string, len(t.rows))}
+		for column, head := range t.head {
+			empty, num := true, true
+			for _, row := range t.rows {
+				empty = empty && row[column] == ""
+				num = num && strings.Trim(row[column], "0123456789.,+-–−%[]()p= ") == ""
+			}
+			if empty {
+				continue
+			}
+			p.Head, p.Num = append(p.Head, head), append(p.Num, num)
+			for i, row := range t.rows {
+				p.Rows[i] = append(p.Rows[i], timeline.OneLine(row[column]))
+			}
 		}
+		list = append(list, p)
 	}
 	return list
 }
 
-func clean(row []string) (out []string) {
-	for _, c := range row {
-		out = append(out, timeline.OneLine(c))
+func shownMethod(list []fact) (out [][2]string) {
+	for _, f := range list {
+		out = append(out, [2]string{timeline.OneLine(f.what), timeline.OneLine(f.text)})
 	}
 	return out
+}
+
+// stateClass is the colour of what became of a run.
+func stateClass(state string) string {
+	switch state {
+	case Improved:
+		return "good"
+	case Regressed:
+		return "bad"
+	case NotReplayed, NotScored:
+		return "odd"
+	}
+	return ""
 }
 
 // why is why a run has no delta.
@@ -148,7 +172,7 @@ func (c *CaseResult) why() string {
 
 // sideBySide shows the recorded run beside what the candidate did: the tool calls and the answer, which is what a candidate tells.
 func (c *CaseResult) sideBySide(ctx context.Context, open func(context.Context, *Case) (*tape.Tape, error)) (p pageRun, err error) {
-	p = pageRun{Run: timeline.OneLine(c.RunID), Cohort: timeline.OneLine(c.Cohort), State: c.State, Delta: c.Delta, Class: map[string]string{Improved: "good", Regressed: "bad"}[c.State]}
+	p = pageRun{Run: timeline.OneLine(c.RunID), Cohort: timeline.OneLine(c.Cohort), State: c.State, Delta: c.Delta, Class: stateClass(c.State)}
 	recorded, err := open(ctx, &c.Case)
 	if err != nil {
 		if ctx.Err() != nil {

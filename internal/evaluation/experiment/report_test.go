@@ -90,7 +90,7 @@ func judged(t *testing.T, p *Plan, j *Journal) *Report {
 
 var (
 	tag     = regexp.MustCompile(`<[a-zA-Z!/][^>]*>`)
-	allowed = regexp.MustCompile(`^</?(html|head|meta|main|title|style|body|section|header|h1|h2|p|b|span|table|thead|tbody|tr|th|td|details|summary|code|div|ul|li|mark|br)( (lang|class|id|charset|name|content|http-equiv)="[^"]*")*( open)?>$|^<!DOCTYPE html>$`)
+	allowed = regexp.MustCompile(`^</?(html|head|meta|main|title|style|body|section|header|h1|h2|p|b|span|table|thead|tbody|tr|th|td|details|summary|code|div|ul|li|mark|br|dl|dt|dd)( (lang|class|id|charset|name|content|http-equiv|scope|tabindex)="[^"]*")*( open)?>$|^<!DOCTYPE html>$`)
 )
 
 // The page holds nothing but its own markup, whatever a run said; it loads nothing, shows the evidence side by side, and has the same bytes each time.

@@ -273,12 +273,16 @@ func TestPagesInABrowser(t *testing.T) {
 			b.narrow(t, at)
 		}
 	}
-	b.do(t, reportOf(home, run(1)), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
-	b.quiet(t, "a report", home)
-	b.accessible(t, "a report")
-	b.do(t, chromedp.Navigate(home+"/reports"), chromedp.WaitReady("main"))
-	b.quiet(t, "the reports", home)
-	b.accessible(t, "the reports")
+	for _, width := range []int64{1280, 390} {
+		b.do(t, chromedp.EmulateViewport(width, 900), reportOf(home, run(1)), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
+		b.quiet(t, "a report", home)
+		b.accessible(t, fmt.Sprint("a report ", width))
+		b.narrow(t, "a report")
+		b.do(t, chromedp.Navigate(home+"/reports"), chromedp.WaitReady("main"))
+		b.quiet(t, "the reports", home)
+		b.accessible(t, fmt.Sprint("the reports ", width))
+		b.narrow(t, "the reports")
+	}
 }
 
 // narrow fails for a page that has to be scrolled sideways, whatever scrolls within it.
