@@ -211,7 +211,7 @@ func TestALongRunStaysUsable(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		inert(t, b.Bytes())
-		text := regexp.MustCompile(`(?s)<main><div class="text">(.*)</div></main>`).FindSubmatch(b.Bytes())
+		text := regexp.MustCompile(`(?s)</nav><div class="text">(.*)</div></main>`).FindSubmatch(b.Bytes())
 		whole += html.UnescapeString(string(text[1]))
 		next := regexp.MustCompile(`from=(\d+)&amp;[^"]*">After<`).FindSubmatch(b.Bytes())
 		if last = next == nil; !last {
@@ -367,7 +367,7 @@ func TestEventsThatHoldAWord(t *testing.T) {
 	page := rendered(t, run, Options{Site: site, Find: "neEdle"})
 	inert(t, page)
 	shown := regexp.MustCompile(`id="event-(\d+)"`).FindAllSubmatch(page, -1)
-	if len(shown) != 2 || string(shown[0][1]) != "1" || string(shown[1][1]) != "290" || !bytes.Contains(page, []byte("2 events on this page hold <b>neEdle</b>")) {
+	if len(shown) != 2 || string(shown[0][1]) != "1" || string(shown[1][1]) != "290" || !bytes.Contains(page, []byte("2 events on this page with <b>neEdle</b>")) {
 		t.Errorf("%q", shown)
 	}
 	page = rendered(t, run, Options{Site: site, Find: "read"})

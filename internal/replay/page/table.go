@@ -58,7 +58,11 @@ func newTable(v exactjson.Value) *table {
 	for i := range v.Len() {
 		row := make([]node, len(columns))
 		for _, m := range v.At(i).Members() {
-			row[slices.Index(columns, m.Name)] = newNode(m.Value, &left, &open)
+			cell := newNode(m.Value, &left, &open)
+			if m.Value.Kind() == exactjson.String {
+				cell.Text = timeline.Clean(m.Value.Str()) // a cell needs no quotes
+			}
+			row[slices.Index(columns, m.Name)] = cell
 		}
 		out.Rows = append(out.Rows, row)
 	}

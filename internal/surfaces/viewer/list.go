@@ -215,9 +215,10 @@ func (q query) orders() group {
 
 // row is a run of the list.
 type row struct {
-	URL, ID, Short, Started, At, Agent, Service, Status, Class, Error, Grade, GradeClass string
-	Took, ModelCalls, ToolCalls, In, Out, Asked, Area, Tenant                            string
-	Findings                                                                             int
+	URL, ID, Short, Started, At, Agent, Service, Status, Class, Error, ErrorName string
+	Grade, GradeClass                                                            string
+	Took, ModelCalls, ToolCalls, In, Out, Asked, Area, Tenant                    string
+	Findings                                                                     int
 }
 
 func newRow(r *view.Run, now time.Time) row {
@@ -233,6 +234,7 @@ func newRow(r *view.Run, now time.Time) row {
 		Grade: timeline.Short(m.Grade, 20), GradeClass: page.Class(timeline.GradeStyle(tape.Grade(m.Grade))), Asked: timeline.Short(m.UserMessage, 240),
 		ModelCalls: number(m.ModelCalls), ToolCalls: number(m.ToolCalls), In: number(m.InputTokens), Out: number(m.OutputTokens),
 		Area: string(r.Ref.Location.Area), Tenant: timeline.Short(m.Tenant, 40), Findings: len(m.Findings)}
+	x.ErrorName = x.Error[strings.LastIndexByte(x.Error, '.')+1:]
 	if m.StartedAt != 0 {
 		at := time.UnixMicro(m.StartedAt).UTC()
 		layout := "2 Jan 15:04:05"
@@ -259,6 +261,7 @@ type listView struct {
 	Earlier, Later          string
 	Unread                  int
 	Total, First, Last      string
+	Refused                 bool // the filter
 	Tenants, Filtered       bool
 	Reports, Wider          bool
 }
@@ -290,6 +293,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	found, err := s.catalog.List(r.Context(), choice, now)
 	status := http.StatusOK
 	if err != nil {
+		v.Refused = true
 		v.Error, status = timeline.OneLine(strings.TrimPrefix(err.Error(), "--")), http.StatusBadRequest
 		found = &catalog.Listing{}
 	}
@@ -303,7 +307,10 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	v.Chips, v.More = groups[:2], append(groups[2:], q.orders())
 	v.Histogram = all.bins.histogram(q)
 	number := func(n int) string { return page.Grouped(int64(n)) }
-	v.Total, v.First, v.Last = number(all.total), number(q.page()*listRuns+1), number(q.page()*listRuns+len(v.Rows))
+	v.Total, v.First, v.Last = number(all.total)+" runs", number(q.page()*listRuns+1), number(q.page()*listRuns+len(v.Rows))
+	if all.total == 1 {
+		v.Total = "1 run"
+	}
 	if at := q.page(); at > 0 {
 		v.Earlier = q.address("page", strconv.Itoa(at-1))
 	}

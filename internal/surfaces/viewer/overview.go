@@ -28,6 +28,7 @@ type overview struct {
 // Bounds of an overview.
 const (
 	maxValues   = 10_000 // of a column; further values are not counted
+	longValue   = 200    // bytes; a longer one makes no chip, as its address would be longer still
 	shownValues = 8
 	maxBins     = 60
 )
@@ -60,7 +61,7 @@ func (o *overview) see(r *view.Run) {
 }
 
 func (o *overview) count(column, value string) {
-	if of := o.values[column]; value != "" && (of[value] > 0 || len(of) < maxValues) {
+	if of := o.values[column]; value != "" && len(value) <= longValue && (of[value] > 0 || len(of) < maxValues) {
 		of[value]++
 	}
 }

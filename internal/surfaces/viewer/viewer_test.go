@@ -392,9 +392,9 @@ func TestTheListCountsWhatItChooses(t *testing.T) {
 	}
 	h := New(Config{Deck: newDeck(t, tapes...), Address: "s3://tapes/prod?region=eu", SearchLimit: 1000})
 	for at, want := range map[string][]string{
-		"/?page=1":               {"<b class=\"label\">130 runs</b>", "Runs 101 to 130 of 130", "<span>ok</span> <span class=\"dim\">128</span>", "<span>error</span> <span class=\"dim\">2</span>", "<title>Runs · tapes/prod</title>", "a bar is 5s, the highest 5 runs"},
+		"/?page=1":               {"<b class=\"label\">130 runs</b>", "101 to 130 of 130 runs", "<span>ok</span> <span class=\"dim\">128</span>", "<span>error</span> <span class=\"dim\">2</span>", "<title>Runs · tapes/prod</title>", "a bar is 5s, the highest 5 runs"},
 		"/?status=error":         {"<b class=\"label\">2 runs</b>", `<a class="chip on" href="/" aria-current="true">`, "2026-11-20 00:00:50: 1 failed"},
-		"/?status=error&q=c-100": {"<b class=\"label\">1 runs</b>", `href="/?q=c-100" aria-current="true"`, `<input type="hidden" name="status" value="error">`},
+		"/?status=error&q=c-100": {"<b class=\"label\">1 run</b>", `href="/?q=c-100" aria-current="true"`, `<input type="hidden" name="status" value="error">`},
 		"/?status=incomplete":    {"No run is like that.", `href="/" aria-current="true"`},
 	} {
 		body := get(t, h, at).body
@@ -462,5 +462,22 @@ func TestANameOfADeckIsNoAddress(t *testing.T) {
 		if got := deckName(address); got != want {
 			t.Errorf("%q: %q, want %q", address, got, want)
 		}
+	}
+}
+
+// Whatever a run is called, the list stays small.
+func TestNamesOfAnyLengthFitTheList(t *testing.T) {
+	var tapes []*tape.Tape
+	for n := 1; n <= 5; n++ {
+		one := made("acme", n, tape.StatusError)
+		long := fmt.Sprint(n) + strings.Repeat("\u202emegabyte ", 90_000)
+		one.Run.Agent.Name, one.Run.Service.Name, one.Input.UserMessage, one.Run.Error = long, long, &long, &tape.Error{Type: long, Message: long}
+		one.Events[0].Name = long
+		tapes = append(tapes, one)
+	}
+	a := get(t, New(Config{Deck: newDeck(t, tapes...), Address: "./deck", SearchLimit: 100}), "/")
+	inert(t, "/", a.body)
+	if len(a.body) > 40_000 || strings.Contains(a.body, "\u202e") || strings.Count(a.body, `class="question"`) != 5 {
+		t.Errorf("%d bytes", len(a.body))
 	}
 }
