@@ -97,9 +97,16 @@ func (r *renderer) answer(t *tape.Tape) []field {
 	}
 	out := []field{f}
 	if o.Error != nil {
-		out = append(out, field{Name: "error", Value: r.string("output.error", errorText(o.Error))})
+		out = append(out, field{Name: "error", Value: r.failure("output.error", o.Error)})
 	}
 	return out
+}
+
+// failure shows an error.
+func (r *renderer) failure(path string, e *tape.Error) value {
+	v := r.string(path, errorText(e))
+	v.Bad = true
+	return v
 }
 
 func errorText(e *tape.Error) string {
@@ -220,7 +227,7 @@ func (r *renderer) event(t *tape.Tape, e *tape.Event, fresh []int) event {
 		add("documents", "documents", e.Documents)
 	}
 	if e.Error != nil {
-		x.Fields = append(x.Fields, field{"error", timeline.OneLine(string(e.Provenance["error"])), r.string(at("error"), errorText(e.Error))})
+		x.Fields = append(x.Fields, field{"error", timeline.OneLine(string(e.Provenance["error"])), r.failure(at("error"), e.Error)})
 	}
 	var labels []string
 	for _, name := range slices.Sorted(maps.Keys(e.Provenance)) {

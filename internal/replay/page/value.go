@@ -15,6 +15,7 @@ import (
 // value is recorded content as a page shows it: a text, or a tree of JSON.
 type value struct {
 	Absent bool
+	Bad    bool   // an error
 	Text   string // what is open
 	Fold   string // what opens the rest; "" where there is none
 	Rest   string

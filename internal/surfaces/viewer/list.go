@@ -138,14 +138,16 @@ func (q query) chips(o *overview) (all []group) {
 		g := group{Label: f.label}
 		values := o.most(f.column)
 		if order := ordered[f.name]; order != nil {
-			values = slices.DeleteFunc(slices.Clone(order), func(v string) bool { return o.values[f.column][v] == 0 })
+			values = slices.DeleteFunc(slices.Clone(order), func(v string) bool { return o.values[f.column][v] == 0 && q[f.name] == "" })
 		}
 		if set := q[f.name]; set != "" && !slices.Contains(values, set) {
 			values = append(values, set)
 		}
 		for _, v := range values {
 			c := q.chip(f.name, v, v)
-			c.Count = page.Grouped(int64(o.values[f.column][v]))
+			if n := o.values[f.column][v]; n > 0 || c.On {
+				c.Count = page.Grouped(int64(n))
+			}
 			if f.name == "status" {
 				c.Class = page.Class(timeline.StatusStyle(v))
 			}

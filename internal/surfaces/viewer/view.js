@@ -19,13 +19,38 @@ function setAll(open) {
   for (const d of document.querySelectorAll("details.row")) d.open = open;
 }
 
+// The list that was seen last leads from run to run, and back to it.
+const here = location.pathname + location.search;
+if (document.getElementById("runs") || location.pathname === "/") {
+  const runs = [...document.querySelectorAll("#runs .question")].map((a) => a.getAttribute("href"));
+  sessionStorage.setItem("list", JSON.stringify({ at: here, runs }));
+}
+const list = JSON.parse(sessionStorage.getItem("list") ?? '{"at": "/", "runs": []}');
+const beside = (by) => (list.runs.includes(here) ? list.runs[list.runs.indexOf(here) + by] : undefined);
+const home = document.querySelector('.bar > a[href="/"]');
+if (home) {
+  home.href = list.at;
+  for (const [by, text, name] of [[-1, "↑", "Run before"], [1, "↓", "Run after"]]) {
+    if (!beside(by)) continue;
+    const a = document.createElement("a");
+    [a.href, a.textContent, a.title, a.className] = [beside(by), text, name, "step"];
+    a.setAttribute("aria-label", name);
+    home.parentElement.insertBefore(a, home.parentElement.querySelector("form"));
+  }
+}
+function go(to) {
+  if (to) location.assign(to);
+}
+
 const keys = {
   j: () => move(1),
   k: () => move(-1),
+  n: () => go(beside(1)),
+  p: () => go(beside(-1)),
   x: () => document.activeElement.closest("#runs tr")?.querySelector("input").click(),
   e: () => setAll(true),
   c: () => setAll(false),
-  u: () => location.assign("/"),
+  u: () => go(list.at),
   "/": () => document.getElementById("search")?.focus(),
 };
 
@@ -97,6 +122,6 @@ if (rows().length > 0) {
   help.className = "label";
   help.textContent = document.getElementById("runs")
     ? "Keys: j and k go down and up, Enter opens, x checks a run to compare it, / searches."
-    : "Keys: j and k go down and up, Enter opens, e opens all events, c closes them, / finds, u goes to all runs.";
+    : "Keys: j and k go down and up, Enter opens, e opens all events, c closes them, / finds, n and p go to the runs after and before, u goes back to the list.";
   document.querySelector("main").append(help);
 }

@@ -401,6 +401,12 @@ func TestKeysAlone(t *testing.T) {
 	b.until(t, `location.search.includes("find=timeout") && document.querySelectorAll("details.row").length === 1 && CSS.highlights.get("found").size > 0`)
 	b.do(t, press("u"))
 	b.until(t, `document.getElementById("runs")`)
+	b.do(t, chromedp.Navigate(home+"/?status=ok"), chromedp.WaitReady("#runs"), press("j"), press("j"), press(kb.Enter))
+	b.until(t, `location.pathname === "`+run(2)+`" && document.querySelectorAll(".step").length === 2`)
+	b.do(t, press("n"))
+	b.until(t, `location.pathname === "`+run(1)+`" && document.querySelectorAll(".step").length === 1`)
+	b.do(t, press("u"))
+	b.until(t, `location.search === "?status=ok" && document.getElementById("runs")`)
 	b.do(t, press("j"), press("x"), press("j"), press("x"), press("j"), press("x"))
 	b.until(t, `document.querySelectorAll("#runs :checked").length === 2 && !document.querySelector("#runs tr:nth-child(1) :checked")`)
 	b.do(t, chromedp.Click(".compare button"))
@@ -426,5 +432,10 @@ func TestWithoutScripts(t *testing.T) {
 			t.Errorf("the run lacks %q", want)
 		}
 	}
+	b.do(t, chromedp.Navigate(home+"/"), chromedp.Click("#runs tr:nth-child(1) input", chromedp.ByQuery), chromedp.Click("#runs tr:nth-child(3) input", chromedp.ByQuery), chromedp.Click(".compare button", chromedp.ByQuery), chromedp.WaitReady("mark"), chromedp.Text("h1", &text))
+	if !strings.Contains(text, "The runs were asked different things") {
+		t.Errorf("the checked runs are not compared: %s", text)
+	}
+	b.do(t, chromedp.Navigate(home+"/"), chromedp.Click(".histogram a", chromedp.ByQuery), chromedp.WaitReady(".chip.on"), chromedp.Click(".chip.on", chromedp.ByQuery), chromedp.WaitReady("#runs"))
 	b.quiet(t, "no scripts", home)
 }
