@@ -142,6 +142,7 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 		}
 	}
 	out := &Listing{}
+	var list []ranked
 	for run, err := range view.Select(ctx, c.Deck, q) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -153,29 +154,38 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 		if choice.Each != nil {
 			choice.Each(&run)
 		}
-		if out.Runs = append(out.Runs, run); len(out.Runs) > 2*most+1000 {
-			out.Runs = first(out.Runs, choice.Sort, most)
+		if list = append(list, newRanked(run, choice.Sort)); len(list) > 2*most+1000 {
+			list = first(list, most)
 		}
 	}
-	out.Runs = first(out.Runs, choice.Sort, most)
-	out.More = len(out.Runs) == most
-	out.Runs = out.Runs[min(choice.Skip, len(out.Runs)):min(choice.Skip+choice.Limit, len(out.Runs))]
+	list = first(list, most)
+	out.More = len(list) == most
+	for _, r := range list[min(choice.Skip, len(list)):min(choice.Skip+choice.Limit, len(list))] {
+		out.Runs = append(out.Runs, *r.Run)
+	}
 	return out, nil
 }
 
-// first orders runs, the greatest first, and cuts them. Runs that are alike are ordered by their ids, so that pages do not overlap.
-func first(list []view.Run, column string, limit int) []view.Run {
-	number := func(r *view.Run) int64 {
-		switch v, _ := r.Value(column); v := v.(type) {
-		case int64:
-			return v
-		case time.Time:
-			return v.UnixMicro()
-		}
-		return -1
+// ranked is a run with the number that it is ordered by. Runs are large, and are not moved while they are ordered.
+type ranked struct {
+	number int64
+	*view.Run
+}
+
+func newRanked(r view.Run, column string) ranked {
+	switch v, _ := r.Value(column); v := v.(type) {
+	case int64:
+		return ranked{v, &r}
+	case time.Time:
+		return ranked{v.UnixMicro(), &r}
 	}
-	slices.SortFunc(list, func(a, b view.Run) int {
-		return cmp.Or(cmp.Compare(number(&b), number(&a)), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))
+	return ranked{-1, &r}
+}
+
+// first orders runs, the greatest first, and cuts them. Runs that are alike are ordered by their ids, so that pages do not overlap.
+func first(list []ranked, limit int) []ranked {
+	slices.SortFunc(list, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.number, a.number), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))
 	})
 	return list[:min(len(list), limit)]
 }
