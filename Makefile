@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test test-all race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
+.PHONY: help build build-full tapedeck collector demo test test-all race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release cross clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -204,6 +204,10 @@ release: $(TOOLS)/cyclonedx-gomod ## dist/: archives, bills of materials and che
 	$(GO) -C tools build -o ../$(TOOLS)/release ./release
 	$(TOOLS)/release -version $(VERSION) -out dist $(if $(PLATFORMS),-platforms $(PLATFORMS))
 	@echo "tags of this release:"; $(TOOLS)/release -version $(VERSION) -tags
+
+cross: ## compile tapedeck for every other platform of a release, and the collector for one of macOS and of Windows; keeps nothing
+	$(GO) -C tools build -o ../$(TOOLS)/release ./release
+	$(TOOLS)/release -version $(VERSION) -compile $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 clean: ## remove bin/ and dist/
 	rm -rf $(BIN) dist

@@ -61,6 +61,7 @@ func main() {
 	sbom := flag.String("sbom", "bin/tools/cyclonedx-gomod", "the built cyclonedx-gomod")
 	only := flag.String("platforms", strings.Join(platforms, ","), "GOOS/GOARCH, comma separated")
 	tags := flag.Bool("tags", false, "print the tags of the release, one a line, and build nothing")
+	compile := flag.Bool("compile", false, "compile programs for the other platforms, and keep nothing")
 	flag.Parse()
 	if !validVersion.MatchString(*version) {
 		fail(fmt.Errorf("-version %q is no version such as 1.2.3 or 1.2.3-rc.1", *version))
@@ -71,11 +72,18 @@ func main() {
 		}
 		return
 	}
-	epoch, err := sourceDate(*root)
-	if err != nil {
+	o := options{root: *root, out: *out, version: *version, sbom: *sbom, platforms: strings.Split(*only, ",")}
+	if *compile {
+		if err := o.compile(); err != nil {
+			fail(err)
+		}
+		return
+	}
+	var err error
+	if o.epoch, err = sourceDate(*root); err != nil {
 		fail(err)
 	}
-	if err := run(options{root: *root, out: *out, version: *version, sbom: *sbom, platforms: strings.Split(*only, ","), epoch: epoch}); err != nil {
+	if err := run(o); err != nil {
 		fail(err)
 	}
 }
@@ -169,6 +177,17 @@ func (o options) manuals(dir string) error {
 	return nil
 }
 
+// build writes a program for a platform to binary, with further flags of go build.
+func (o options) build(platform string, p program, binary string, flags ...string) error {
+	goos, goarch, _ := strings.Cut(platform, "/")
+	fmt.Println("build", platform, p.name)
+	args := append([]string{"-C", filepath.Join(o.root, p.dir), "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", fmt.Sprintf("-s -w -X %s=%s", p.variable, o.version), "-o", binary}, flags...)
+	build := exec.Command("go", append(args, p.pkg)...)
+	build.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=")
+	return execute(build)
+}
+
 // release builds one platform. manuals is the folder with what lies in every archive and has no place in the repository.
 func (o options) release(platform, manuals string) error {
 	goos, goarch, _ := strings.Cut(platform, "/")
@@ -183,11 +202,7 @@ func (o options) release(platform, manuals string) error {
 		if goos == "windows" {
 			binary += ".exe"
 		}
-		fmt.Println("build", platform, p.name)
-		build := exec.Command("go", "-C", filepath.Join(o.root, p.dir), "build", "-trimpath", "-buildvcs=false",
-			"-ldflags", fmt.Sprintf("-s -w -X %s=%s", p.variable, o.version), "-o", binary, p.pkg)
-		build.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=")
-		if err := execute(build); err != nil {
+		if err := o.build(platform, p, binary); err != nil {
 			return err
 		}
 		bill := filepath.Join(o.out, fmt.Sprintf("%s_%s_%s_%s.cdx.json", p.name, o.version, goos, goarch))

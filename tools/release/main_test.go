@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -179,5 +180,30 @@ func TestManualsAreThoseOfTheProgramThatIsReleased(t *testing.T) {
 		if pages["share/man/man1/tapedeck-"+name+".1"] == "" {
 			t.Errorf("no page of %s", name)
 		}
+	}
+}
+
+func TestEveryPlatformButThisOneIsCompiled(t *testing.T) {
+	collectors := 0
+	for _, platform := range platforms {
+		got := compiledFor(platform)
+		if platform == runtime.GOOS+"/"+runtime.GOARCH {
+			if got != nil {
+				t.Errorf("%s: %v", platform, got)
+			}
+			continue
+		}
+		if !slices.Contains(got, "tapedeck") {
+			t.Errorf("%s: %v", platform, got)
+		}
+		collectors += len(got) - 1
+	}
+	for _, platform := range collected {
+		if !slices.Contains(platforms, platform) {
+			t.Errorf("%s is no platform of a release", platform)
+		}
+	}
+	if collectors == 0 {
+		t.Error("no collector is compiled")
 	}
 }
