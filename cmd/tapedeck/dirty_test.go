@@ -43,7 +43,7 @@ func TestATapeWithSecretsIsSaidToHoldThem(t *testing.T) {
 			t.Errorf("%s: %.200s\n%s", layout, got.stdout, got.stderr)
 		}
 		page := filepath.Join(t.TempDir(), "page.html")
-		if got := tapedeck(t, "show", ids[0], "--deck", dirty, "--html", page); got.code != exitOK || !strings.Contains(got.stderr, warning) || !strings.Contains(readAll(t, page), `<p class="bad">`+warning) {
+		if got := tapedeck(t, "show", ids[0], "--deck", dirty, "--html", page); got.code != exitOK || !strings.Contains(got.stderr, warning) || !strings.Contains(readAll(t, page), `<p class="notice bad">`+warning) {
 			t.Errorf("%s: %+v", layout, got)
 		}
 		// export
