@@ -44,6 +44,7 @@ var tapeRecord = bind.New("tape", func(t *Tape) *[]exactjson.Member { return mem
 	bind.Of("messages", func(t *Tape) *map[string]Message { return &t.Messages }, bind.Map[map[string]Message](messageRecord.Codec())).Always(),
 	bind.Of("events", func(t *Tape) *[]Event { return &t.Events }, bind.List(eventRecord.Codec())).Always(),
 	bind.Of("output", func(t *Tape) *Output { return &t.Output }, outputRecord.Codec()).Always(),
+	bind.Of("verdicts", func(t *Tape) *[]Verdict { return &t.Verdicts }, bind.List(verdictRecord.Codec())),
 	bind.Of("usage", func(t *Tape) *RunUsage { return &t.Usage }, runUsageRecord.Codec()).Always(),
 	bind.Of("fidelity", func(t *Tape) *Fidelity { return &t.Fidelity }, fidelityRecord.Codec()).Always(),
 	bind.Of("redaction", func(t *Tape) *Redaction { return &t.Redaction }, redactionRecord.Codec()).Always(),
@@ -141,6 +142,21 @@ var toolRecord = bind.New("tool", func(t *Tool) *[]exactjson.Member { return mem
 	bind.Of("name", func(t *Tool) *string { return &t.Name }, text).Always(),
 	bind.Of("description", func(t *Tool) *string { return &t.Description }, text),
 	bind.Of("parameters", func(t *Tool) *exactjson.Value { return &t.Parameters }, anyJSON),
+)
+
+var verdictRecord = bind.New("verdict", func(v *Verdict) *[]exactjson.Member { return members(&v.Unknown) },
+	bind.Of("name", func(v *Verdict) *string { return &v.Name }, text),
+	bind.Of("value", func(v *Verdict) *exactjson.Value { return &v.Value }, anyJSON),
+	bind.Of("label", func(v *Verdict) *string { return &v.Label }, text),
+	bind.Of("explanation", func(v *Verdict) *string { return &v.Explanation }, text),
+	bind.Of("judge", func(v *Verdict) *string { return &v.Judge }, text),
+	bind.Of("id", func(v *Verdict) *string { return &v.ID }, text),
+	bind.Of("of", func(v *Verdict) *VerdictTarget { return &v.Of }, bind.Enum(OfRun, OfEvent, OfSession, OfSpan)).Required(),
+	bind.Of("seq", func(v *Verdict) *int { return &v.Seq }, bind.Int[int]()),
+	bind.Of("span_id", func(v *Verdict) *string { return &v.SpanID }, bind.Match[string](spanIDPattern)),
+	bind.Of("at", func(v *Verdict) *time.Time { return &v.At }, bind.Time()),
+	bind.Of("error", func(v *Verdict) **Error { return &v.Error }, bind.Pointer(errorRecord.Codec())),
+	bind.Of("metadata", func(v *Verdict) *exactjson.Value { return &v.Metadata }, anyJSON),
 )
 
 var outputRecord = bind.New("output", func(o *Output) *[]exactjson.Member { return members(&o.Unknown) },

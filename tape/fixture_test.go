@@ -110,7 +110,11 @@ func full(tb testing.TB) *Tape {
 				Response: &Response{Message: answer.ID(), FinishReasons: []string{"stop"}}},
 		},
 		Output: Output{Text: &said, Message: answer.ID(), Status: "ok", Error: &Error{Message: "late"}, Provenance: Provenance{"text": Recovered}},
-		Usage:  RunUsage{InputTokens: i(10), OutputTokens: i(0), ModelCalls: 2, ToolCalls: 2, CostUSD: parse(tb, "0.00120")},
+		Verdicts: []Verdict{
+			{Name: "correctness", Value: parse(tb, "0.20"), Label: "fail", Explanation: "wrong sum", Judge: "LLM", ID: "judge-v2", Of: OfEvent, Seq: 6, SpanID: strings.Repeat("8", 16), At: at(950), Metadata: parse(tb, `{"rubric":2}`)},
+			{Name: "tone", Of: OfRun, Error: &Error{Type: "timeout"}},
+		},
+		Usage: RunUsage{InputTokens: i(10), OutputTokens: i(0), ModelCalls: 2, ToolCalls: 2, CostUSD: parse(tb, "0.00120")},
 		Fidelity: Fidelity{Grade: GradeOffline, Replayable: Replayable{Input: true, Tools: true, Model: true}, Proof: Proof{Expected: 2, Served: 2, Verified: 2, OK: &yes},
 			Findings: []Finding{{Code: CodeArgsDiffer, Severity: SeverityInfo, Seq: 2, Field: "executed_args", Detail: "the tool received c"}}},
 		Redaction:  Redaction{Policy: "default", ProfileDigest: "sha256:" + strings.Repeat("1", 64), KeyID: "k1", Rules: map[string]int64{"email": 2}, Count: 2},

@@ -34,6 +34,7 @@ type Tape struct {
 	Messages   map[string]Message
 	Events     []Event
 	Output     Output
+	Verdicts   []Verdict // what was judged, in order of time
 	Usage      RunUsage
 	Fidelity   Fidelity
 	Redaction  Redaction
@@ -388,6 +389,45 @@ type Output struct {
 	Provenance Provenance
 	Unknown    Unknown
 }
+
+// Verdict is a judgement of the run or of something in it.
+type Verdict struct {
+	Name        string
+	Value       exactjson.Value
+	Label       string
+	Explanation string
+	Judge       string // kind of who judged, as recorded: HUMAN, LLM, CODE or another
+	ID          string // of the judge's result, stable when it judges again
+	Of          VerdictTarget
+	Seq         int    // of the event
+	SpanID      string // of the span that is named
+	At          time.Time
+	Error       *Error          // why there is no result
+	Metadata    exactjson.Value // what else was recorded of it
+	Unknown     Unknown
+}
+
+// ValueText is the value as text, "" where none was recorded.
+func (v *Verdict) ValueText() string {
+	switch v.Value.Kind() {
+	case exactjson.Absent, exactjson.Null:
+		return ""
+	case exactjson.String:
+		return v.Value.Str()
+	}
+	return v.Value.JSON()
+}
+
+// VerdictTarget says what is judged.
+type VerdictTarget string
+
+// What a verdict judges.
+const (
+	OfRun     VerdictTarget = "run"
+	OfEvent   VerdictTarget = "event"
+	OfSession VerdictTarget = "session" // that the run is part of
+	OfSpan    VerdictTarget = "span"    // which is no event of the run
+)
 
 // RunUsage sums the calls of the run. Token sums are absent when no model call reported any.
 type RunUsage struct {

@@ -119,6 +119,11 @@ func (v *verifier) references() {
 			v.message(eventPath(i, "response.message"), e.Response.Message)
 		}
 	}
+	for i := range t.Verdicts {
+		if seq := t.Verdicts[i].Seq; seq < 0 || seq > len(t.Events) {
+			v.add(ProblemReference, "verdicts."+strconv.Itoa(i)+".seq", "no event %d", seq)
+		}
+	}
 }
 
 func (v *verifier) messages(path string, ids []string) {

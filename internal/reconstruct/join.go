@@ -5,6 +5,7 @@ package reconstruct
 
 import (
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/fragment"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/join"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
@@ -28,17 +29,21 @@ type Root struct{ TraceID, SpanID string }
 func Join(traces []evidence.Trace, opts Options) []Joined {
 	var all []*fragment.Fragment
 	var described []*fragment.Description
+	var verdicts []genai.Verdict
 	run := &rule.Run{Choice: opts.Choice}
 	for _, t := range traces {
 		frags, apart, agents, _, _ := fragments(run, t)
 		all = append(append(all, frags...), apart...)
 		described = append(described, agents...)
+		verdicts = append(verdicts, verdictsOf(t)...)
 	}
+	var judged []judgedRun
 	var out []Joined
 	index := fragment.NewDescribed(described)
 	for _, f := range join.Stitch(run, all) {
 		f.Describe(index)
 		if len(f.Traces) < 2 || !f.IsRun() {
+			judged = append(judged, judgedRun{f, nil})
 			continue
 		}
 		j := Joined{Tape: build(run, f, opts), Traces: f.Traces}
@@ -46,6 +51,8 @@ func Join(traces []evidence.Trace, opts Options) []Joined {
 			j.Roots = append(j.Roots, Root{part.Traces[0], part.RootID()})
 		}
 		out = append(out, j)
+		judged = append(judged, judgedRun{f, j.Tape})
 	}
+	giveVerdicts(verdicts, judged)
 	return out
 }

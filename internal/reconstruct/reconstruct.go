@@ -49,6 +49,7 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 	run := &rule.Run{Choice: opts.Choice}
 	frags, _, described, unassigned, reason := fragments(run, t)
 	index := fragment.NewDescribed(described)
+	var judged []judgedRun
 	for _, f := range frags {
 		f.Describe(index)
 		if f.IsBody() {
@@ -56,7 +57,9 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 			continue
 		}
 		tapes = append(tapes, build(run, f, opts))
+		judged = append(judged, judgedRun{f, tapes[len(tapes)-1]})
 	}
+	giveVerdicts(verdictsOf(t), judged)
 	if unassigned > 0 && len(tapes) > 0 {
 		b := &value.Builder{Tape: tapes[0]}
 		b.Finding(tape.CodeUnassignedRecords, 0, "", write.Plural(unassigned, "log record")+" of the trace name no span that came")
@@ -120,7 +123,7 @@ func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 		Tools:         map[string]tape.Tool{},
 		Messages:      map[string]tape.Message{},
 	}
-	nodes := nodes(b)
+	nodes := nodes(b.Fragment)
 	b.Harness = write.HarnessOf(write.Speakers(b, nodes))
 	write.Identify(b, nodes, opts.Tenant, f.Traces[0])
 	write.Events(b)
@@ -148,8 +151,8 @@ func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 }
 
 // nodes lists the spans of the run, entry spans above it included, in order.
-func nodes(b *value.Builder) []*spantree.Node {
-	nodes := slices.Concat(b.Fragment.Entry, spantree.SpansOf(b.Fragment.Heads, func(*spantree.Node) bool { return true }))
+func nodes(f *fragment.Fragment) []*spantree.Node {
+	nodes := slices.Concat(f.Entry, spantree.SpansOf(f.Heads, func(*spantree.Node) bool { return true }))
 	slices.SortFunc(nodes, spantree.CompareNodes)
 	return nodes
 }

@@ -34,6 +34,7 @@ func copied(t *tape.Tape) *tape.Tape {
 	}
 	c.Messages, c.Tools = maps.Clone(t.Messages), maps.Clone(t.Tools)
 	c.Fidelity.Findings = slices.Clone(t.Fidelity.Findings)
+	c.Verdicts = nil // of the whole run
 	return &c
 }
 

@@ -74,12 +74,15 @@ func Load(run *rule.Run, set *evidence.Set) (nodes []*Node, unassigned int) {
 }
 
 // nodesOf makes a node of the items of each span. A span without an id is malformed, but still a call that
-// took place.
+// took place. Records of verdicts tell nothing of what took place.
 func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
 	items := set.View()
 	at := make(map[pcommon.SpanID]int, len(items)) // place of the group of an id
 	groups := make([]payloads, 0, len(items))
 	for i, item := range items {
+		if genai.IsVerdict(item.Scope.Scope().Name(), item.Span) {
+			continue
+		}
 		if item.Scope.Scope().Name() == genai.LogScope {
 			logs = append(logs, sourceOf(item, item.Span))
 			continue

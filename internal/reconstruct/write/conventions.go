@@ -106,8 +106,12 @@ func (k *keeper) resource(attributes pcommon.Map) {
 // thrown is the event of what a call threw. It is the error of a call that failed.
 const thrown = "gen_ai.client.operation.exception"
 
-// event keeps an event as a whole, or the attributes of one that a dialect reads.
+// event keeps an event as a whole, or the attributes of one that a dialect reads. Verdicts are a member of
+// the tape.
 func (k *keeper) event(n *spantree.Node, name string, attributes, span pcommon.Map) {
+	if name == genai.VerdictEvent {
+		return
+	}
 	if genai.IsKeptEvent(name) || name == thrown && n.Obs.Error == nil {
 		k.keep(k.seqOf(n), name, attributesOf(attributes))
 		return
@@ -128,7 +132,7 @@ func (k *keeper) attributes(n *spantree.Node, attributes, span pcommon.Map) {
 // seqOf is the event of a span, 0 for none.
 func (k *keeper) seqOf(n *spantree.Node) int {
 	if k.seqs == nil {
-		k.seqs = seqsOf(k.tape)
+		k.seqs = SeqsOf(k.tape)
 	}
 	return k.seqs[n.SpanID()]
 }
@@ -166,8 +170,8 @@ func attributesOf(attributes pcommon.Map) exactjson.Value {
 	return decode.Unordered(members)
 }
 
-// seqsOf lists the events by their spans.
-func seqsOf(t *tape.Tape) map[string]int {
+// SeqsOf lists the events by their spans.
+func SeqsOf(t *tape.Tape) map[string]int {
 	seqs := map[string]int{}
 	for i := range t.Events {
 		for _, id := range t.Events[i].SpanIDs {

@@ -47,6 +47,7 @@ func Render(w io.Writer, t *tape.Tape, o Options) error {
 	p.asked()
 	p.events()
 	p.answer()
+	p.verdicts()
 	p.findings()
 	return p.w.Flush() // a bufio.Writer keeps its first error
 }

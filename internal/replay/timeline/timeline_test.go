@@ -36,6 +36,7 @@ func hostileTape() *tape.Tape {
 		Fidelity: tape.Fidelity{Grade: tape.Grade(text), Findings: []tape.Finding{
 			{Code: tape.Code(text), Severity: tape.SeverityError, Field: text, Detail: text}, {Code: "x", Severity: tape.Severity(text), Detail: text},
 		}},
+		Verdicts:  []tape.Verdict{{Name: text, Value: exactjson.StringValue(text), Label: text, Explanation: text, Judge: text, Of: tape.OfSpan, SpanID: text, Error: &tape.Error{Type: text}}},
 		Redaction: tape.Redaction{Policy: text},
 		TapeID:    text,
 	}
@@ -187,6 +188,18 @@ func TestFindingsOfOneCauseAreOneLine(t *testing.T) {
 		_, findings, _ := strings.Cut(out.String(), "\nFindings\n")
 		if n := strings.Count(findings, "\n"); n != c.lines || !strings.Contains(findings, c.want) {
 			t.Errorf("%s: %d lines\n%s", c.name, n, findings)
+		}
+	}
+}
+
+func TestVerdictsInOneLine(t *testing.T) {
+	for want, v := range map[string]tape.Verdict{
+		"correctness: 0.2, fail (of event 3, LLM, 2026-11-20 10:00:00)": {Name: "correctness", Value: exactjson.FloatValue(0.2), Label: "fail", Judge: "LLM", Of: tape.OfEvent, Seq: 3, At: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)},
+		"tone: failed: timeout (of the run)":                            {Name: "tone", Of: tape.OfRun, Error: &tape.Error{Type: "timeout"}},
+		"(no name): bad (of span 01)":                                   {Label: "bad", Of: tape.OfSpan, SpanID: "01"},
+	} {
+		if got := Judgement(&v); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
