@@ -173,7 +173,7 @@ experiment that could not be run.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.failures, "failures", []string{"status=error"}, "COLUMN=VALUE of runs that should become better (repeatable)")
+	flags.StringArrayVar(&f.failures, "failures", []string{"status=error"}, "COLUMN=VALUE, or a verdict as \"verdict correctness<0.5\", of runs that should become better (repeatable)")
 	flags.StringArrayVar(&f.baseline, "baseline", []string{"status=ok"}, "COLUMN=VALUE of runs that must not become worse (repeatable)")
 	flags.StringVar(&f.whereFailures, "failures-where", "", "a condition on the columns as in SQL, as --where of ls; without --failures it stands alone")
 	flags.StringVar(&f.whereBase, "baseline-where", "", "the same for the baseline")
@@ -561,7 +561,14 @@ func (f *experimentFlags) choose(ctx context.Context, address string, plan *expe
 	}
 	for _, c := range cohorts {
 		chosen := runFilter{named: map[string]*string{"tenant": &f.tenant}, now: time.Now}
-		chosen.Area, chosen.is, chosen.Where = f.area, c.rules, c.where
+		chosen.Area, chosen.Where = f.area, c.where
+		for _, rule := range c.rules {
+			if condition, ok := strings.CutPrefix(rule, "verdict "); ok {
+				chosen.Verdicts = append(chosen.Verdicts, condition)
+			} else {
+				chosen.is = append(chosen.is, rule)
+			}
+		}
 		if err := chosen.check(); err != nil {
 			return fmt.Errorf("--%s: %w", c.name, err)
 		}

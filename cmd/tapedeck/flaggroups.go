@@ -25,6 +25,7 @@ var firstFlags = map[string][]string{
 	"replay":     {"deck", "input", "answer", "model-url", "allow-live", "compare", "lockdown", "timeout", "html", "json"},
 	"run":        {"suite", "only", "check", "input", "answer", "repeat", "model-url", "allow-live", "junit", "json"},
 	"serve":      {"oracle", "model", "mcp", "stdio", "deck", "listen", "token-file", "rules", "redaction-key-file", "realtime"},
+	"stale":      {"schema", "mcp", "called", "all", "agent", "status", "since", "where", "timeout", "json"},
 	"tail":       {"listen", "to", "agent", "status", "since", "where", "lines", "every", "color", "json"},
 }
 
@@ -35,7 +36,7 @@ var flagGroups = []struct {
 }{
 	{"Which runs", []string{
 		"deck", "tenant", "search-limit", "allow-unverified", "suite", "only", "good", "bad", "area", "failures", "failures-where", "limit-failures", "baseline", "baseline-where", "limit-baseline",
-		"agent", "service", "tool", "status", "grade", "finding", "model", "replay-of", "is", "where", "since", "until",
+		"agent", "service", "tool", "status", "grade", "finding", "verdict", "model", "replay-of", "is", "where", "since", "until",
 	}},
 	{"The command", []string{
 		"runner", "input", "template", "turns", "wait-for", "answer", "timeout", "grace", "env", "env-from", "print-env", "workspace", "workspace-ignored", "preload", "allow-framework", "freeze", "realtime", "mode", "replay-run-id",

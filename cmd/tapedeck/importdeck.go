@@ -28,7 +28,7 @@ func changedOf(cmd *cobra.Command, names []string) string {
 
 // filterNames are the flags of runFilter, but for --tenant.
 func filterNames() []string {
-	names := []string{"is", "where", "since", "until", "area"}
+	names := []string{"is", "verdict", "where", "since", "until", "area"}
 	for _, n := range filterFlags {
 		if n.flag != "tenant" {
 			names = append(names, n.flag)

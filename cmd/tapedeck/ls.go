@@ -49,6 +49,7 @@ func (f *runFilter) add(cmd *cobra.Command) {
 		}
 	}
 	cmd.Flags().StringArrayVar(&f.is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
+	cmd.Flags().StringArrayVar(&f.Verdicts, "verdict", nil, "a verdict on the run: NAME, NAME=RESULT, NAME<NUMBER; also != <= > >= (may be repeated)")
 	cmd.Flags().StringVar(&f.Where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
 	cmd.Flags().StringVar(&f.Since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
 	cmd.Flags().StringVar(&f.Until, "until", "", "started before this time")

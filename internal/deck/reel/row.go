@@ -65,6 +65,7 @@ type Meta struct {
 	Rules         []string `parquet:"rules,list"`              // of reconstruction that changed something; reels of older programs have no such column
 	PromptName    []string `parquet:"prompt_name,list"`        // of the prompts that its spans name; as prompt_version not in older reels
 	PromptVersion []string `parquet:"prompt_version,list"`     // of any of them
+	Verdicts      []string `parquet:"verdicts,list"`           // NAME=VALUE and NAME=LABEL of each; not in older reels
 	EvidenceBytes int64    `parquet:"evidence_bytes,optional"` // of the column evidence in this row
 	TapeBytes     int64    `parquet:"tape_bytes,optional"`     // of the column tape in this row
 
@@ -146,10 +147,33 @@ func (m *Meta) Describe(t *tape.Tape) {
 		m.Rules = distinct(m.Rules, id)
 	}
 	m.PromptName, m.PromptVersion = recorded(t, "gen_ai.prompt.name"), recorded(t, "gen_ai.prompt.version")
+	for i := range t.Verdicts {
+		m.Verdicts = judged(m.Verdicts, &t.Verdicts[i])
+	}
 	if t.Input.UserMessage != nil {
 		m.UserMessage = beginning(*t.Input.UserMessage, userMessageRunes)
 	}
 	m.TapeID, m.RedactionPolicy, m.RedactionKeyID = t.TapeID, t.Redaction.Policy, t.Redaction.KeyID
+}
+
+// Bounds of the column verdicts: values of one run, and bytes of one.
+const (
+	mostVerdicts   = 256
+	longestVerdict = 256
+)
+
+// judged adds the results of a verdict. One without a value and a label stands there by its name.
+func judged(list []string, v *tape.Verdict) []string {
+	value := v.ValueText()
+	for _, result := range []string{value, v.Label} {
+		if len(list) < mostVerdicts && result != "" {
+			list = distinct(list, beginning(v.Name+"="+result, longestVerdict))
+		}
+	}
+	if value == "" && v.Label == "" && len(list) < mostVerdicts {
+		list = distinct(list, beginning(v.Name, longestVerdict))
+	}
+	return list
 }
 
 // recorded lists the texts of an attribute that a tape keeps as it was recorded.

@@ -21,6 +21,7 @@ import (
 type Filter struct {
 	Is           []string // COLUMN=VALUE each; a list has the value among its own
 	Where        string   // a condition as in SQL, see package where
+	Verdicts     []string // conditions on verdicts each, see parseVerdict
 	Since, Until string   // when the run started: a time, a day, or an age such as 7d
 	Area         string   // AllAreas, "", or one of deck.Areas
 	Tenant       string
@@ -58,6 +59,14 @@ func (f *Filter) Check(now time.Time) error {
 			}
 		}
 		f.is(column, want)
+	}
+	for _, text := range f.Verdicts {
+		test, err := parseVerdict(text)
+		if err != nil {
+			return err
+		}
+		f.columns = append(f.columns, "verdicts")
+		f.tests = append(f.tests, test)
 	}
 	if f.Where != "" {
 		c, err := where.Parse(f.Where, func(text string) (time.Time, error) { return ParseTime(text, now) })
