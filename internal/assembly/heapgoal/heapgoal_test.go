@@ -12,11 +12,21 @@ import (
 )
 
 func TestGoalIsTheFloorOrAPartMore(t *testing.T) {
-	for live, goal := range map[uint64]uint64{10 << 20: floor, 48 << 20: floor, 64 << 20: floor, floor: floor * 3 / 2, 200 << 20: 280 << 20, 300 << 20: 380 << 20, 1 << 30: 5 << 28} {
+	for live, goal := range map[uint64]uint64{
+		20 << 20: floor, floor / 2: floor, floor: floor * 3 / 2, floor * 3 / 2: floor * 2, floor * 2: floor * 5 / 2, floor * 8: floor * 10,
+	} {
 		got := live + live*uint64(percentFor(live))/100
 		if got > goal || got < goal-goal/50 {
 			t.Errorf("%d MB alive: the goal is %d MB, want %d", live>>20, got>>20, goal>>20)
 		}
+	}
+	for memory, want := range map[uint64]uint64{0: least, 1 << 30: least, 2 << 30: 256 << 20, 1 << 40: most} {
+		if got := floorFor(memory); got != want {
+			t.Errorf("the floor of %d MB of memory is %d MB, want %d", memory>>20, got>>20, want>>20)
+		}
+	}
+	if m := memory(); runtime.GOOS == "linux" && (m < 64<<20 || m > 1<<46) {
+		t.Errorf("the machine has %d bytes of memory", m)
 	}
 	if percentFor(0) != percentFor(1) {
 		t.Error("an empty heap is collected otherwise than a small one")
@@ -25,9 +35,9 @@ func TestGoalIsTheFloorOrAPartMore(t *testing.T) {
 
 // The percentage of a small heap lets one grow to a multiple of the floor that has become larger since. The limit does not, and leaves room above the goal of each heap.
 func TestLimitHoldsWhereThePercentageIsStale(t *testing.T) {
-	const small, since = 5 << 20, 20 << 20
+	const small, since = 10 << 20, 40 << 20
 	stale := int64(since + since*percentFor(small)/100)
-	if limit := limitFor(small, 0); stale <= limit || limit > 200<<20 {
+	if limit := limitFor(small, 0); stale <= limit || limit > int64(floor)+60<<20 {
 		t.Errorf("a heap of %d MB may grow to %d MB by its percentage, and to %d MB by its limit", since>>20, stale>>20, limit>>20)
 	}
 	for _, live := range []uint64{0, 10 << 20, floor, 300 << 20, 4 << 30} {
@@ -71,7 +81,7 @@ func TestGoalFollowsTheHeap(t *testing.T) {
 	}
 	await("small", func(p int) bool { return p > percent })
 	held := make([]byte, 3*floor)
-	await("large", func(p int) bool { return p == percent/2 && debug.SetMemoryLimit(-1) > 3*floor })
+	await("large", func(p int) bool { return p == percent/2 && debug.SetMemoryLimit(-1) > 3*int64(floor) })
 	runtime.KeepAlive(held)
 }
 
@@ -84,37 +94,43 @@ func TestLimitLeavesRoomForStacks(t *testing.T) {
 	const goroutines, deep = 256, 1 << 20
 	for range goroutines {
 		go func() {
-			onStack(deep)
-			grown <- struct{}{}
-			<-release
+			onStack(deep, func() { // a collection shrinks the stack of a goroutine that has returned
+				grown <- struct{}{}
+				<-release
+			})
 		}()
 	}
 	for range goroutines {
 		<-grown
 	}
 	defer close(release)
-	limit := int64(math.MaxInt64)
-	debug.SetMemoryLimit(limit)
-	for i := 0; limit == math.MaxInt64; i++ {
-		if i == 100_000 {
-			t.Fatal("no limit is set")
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	stacks := int64(sample[0].Value.Uint64())
+	if stacks < 64<<20 {
+		t.Fatalf("%d MB of stacks", stacks>>20)
+	}
+	debug.SetMemoryLimit(math.MaxInt64)
+	for i := 0; ; i++ {
+		limit := debug.SetMemoryLimit(-1)
+		if limit < math.MaxInt64 && limit >= int64(floor)+stacks {
+			break
+		}
+		if i == 1000 {
+			t.Fatalf("%d MB of stacks under a limit of %d MB", stacks>>20, limit>>20)
 		}
 		runtime.GC()
 		runtime.Gosched() // a cleanup runs in a goroutine of the runtime
-		limit = debug.SetMemoryLimit(-1)
-	}
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(sample)
-	if stacks := int64(sample[0].Value.Uint64()); stacks < 64<<20 || limit < floor+stacks {
-		t.Errorf("%d MB of stacks under a limit of %d MB", stacks>>20, limit>>20)
 	}
 }
 
-// onStack takes so many bytes of the stack.
-func onStack(bytes int) byte {
+// onStack takes so many bytes of the stack while it calls f.
+func onStack(bytes int, f func()) byte {
 	var frame [1 << 10]byte
 	if bytes > len(frame) {
-		frame[0] = onStack(bytes - len(frame))
+		frame[0] = onStack(bytes-len(frame), f)
+	} else {
+		f()
 	}
 	return frame[bytes%len(frame)]
 }
