@@ -36,7 +36,9 @@ func (w *ReelWriter) Close() { w.rows.Close() }
 func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
 	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set}}
 	location := w.place(r, s)
-	part, err := w.encode(ctx, location, r)
+	lent := newLoan()
+	defer lent.end()
+	part, err := w.encode(ctx, location, r, lent.part)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,24 +47,42 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 		Tenant: r.Tenant, TraceID: r.TraceID, ReplayRunID: location.ReplayRunID, ReplayOf: s.Placement.Verdict.Of, Area: string(location.Area), Part: own, Parts: []string{own},
 		Complete: r.Complete,
 	}}
-	rows, written, failure := w.derive(ctx, location, s, row)
+	rows, written, failure := w.derive(ctx, location, s, row, lent.text)
 	if rows == nil {
 		return nil, nil, failure
 	}
 	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
 	r.Set = nil
 	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Placement: s.Placement}
-	if err := w.rows.Add(ctx, rows, r.Idle, r.GoesOn); err != nil {
+	idle := func() {
+		lent.end()
+		if r.Idle != nil {
+			r.Idle()
+		}
+	}
+	if err := w.rows.Add(ctx, rows, idle, r.GoesOn); err != nil {
 		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
 	}
 	return s, written, failure
 }
 
+// loan is the memory in which rows are made.
+type loan struct{ part, text *[]byte }
+
+func newLoan() *loan { return &loan{scratch.Get().(*[]byte), scratch.Get().(*[]byte)} }
+
+// end gives the memory back. It does so once.
+func (l *loan) end() {
+	if l.part != nil {
+		scratch.Put(l.part)
+		scratch.Put(l.text)
+		*l = loan{}
+	}
+}
+
 // derive makes the rows of a part: with its tapes, or alone where there are none or the gate keeps them. Such
-// a failure comes with the rows. Without rows the gate has failed itself.
-func (w *ReelWriter) derive(ctx context.Context, location deck.Location, s *Stored, row reel.Row) ([]reel.Row, []Written, error) {
-	text := scratch.Get().(*[]byte)
-	defer func() { scratch.Put(text) }()
+// a failure comes with the rows. Without rows the gate has failed itself. The tapes lie in text.
+func (w *ReelWriter) derive(ctx context.Context, location deck.Location, s *Stored, row reel.Row, text *[]byte) ([]reel.Row, []Written, error) {
 	derived, failure := w.deriver.DerivePart(&s.Evidence, row.Part, text)
 	if failure == nil && !s.Placement.Refused {
 		failure = w.passFiles(ctx, location, row.Parts, derived.Runs)
@@ -103,14 +123,14 @@ func (w *ReelWriter) place(r Request, s *Stored) deck.Location {
 	return l
 }
 
-// encode returns the evidence in its canonical form, when the gate lets it through.
-func (w *ReelWriter) encode(ctx context.Context, location deck.Location, r Request) (part []byte, err error) {
+// encode returns the evidence in its canonical form, when the gate lets it through. It lies in buf.
+func (w *ReelWriter) encode(ctx context.Context, location deck.Location, r Request, buf *[]byte) (part []byte, err error) {
 	defer generation.Recovered(&err, ErrDefect, r.TraceID)
 	if r.Set.Len() == 0 {
 		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", generation.ErrNoRun, r.TraceID)
 	}
 	w.deriver.Stage(stageEncode)
-	if part, err = r.Set.Canonical(); err != nil {
+	if part, err = r.Set.CanonicalIn(buf); err != nil {
 		return nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
 	}
 	w.deriver.Stage(stageGate)

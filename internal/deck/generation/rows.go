@@ -4,7 +4,6 @@
 package generation
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
@@ -12,7 +11,7 @@ import (
 )
 
 // Rows are the rows of a reel for one generation. common holds what all of them have in common. The first row
-// has the evidence; without tapes it is the only one.
+// has the evidence; without tapes it is the only one. Their tapes are the bodies of the files.
 func (d *Deriver) Rows(common reel.Row, made *Derived) []reel.Row {
 	common.Producer, common.Formats = string(d.producer), d.Formats
 	common.Revision, common.Items = int64(made.Generation.Revision), int64(made.Generation.Items)
@@ -28,7 +27,7 @@ func (d *Deriver) Rows(common reel.Row, made *Derived) []reel.Row {
 		}
 		for _, f := range made.Runs[i].Files {
 			if f.Name == tape.TapeFile {
-				row.Tape = bytes.Clone(f.Body) // without spare capacity: a writer counts the bytes of the rows that wait
+				row.Tape = f.Body
 			} else {
 				row.Files = append(row.Files, f.Name)
 			}

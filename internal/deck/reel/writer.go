@@ -61,6 +61,7 @@ type Writer struct {
 	deck   *deck.Deck
 	limits Limits
 	room   *semaphore.Weighted
+	shelf  shelf
 
 	mu       sync.Mutex
 	batch    *batch // that takes rows; nil if none is begun
@@ -85,8 +86,9 @@ type batch struct {
 // pending is the rows of one call of Add.
 type pending struct {
 	area, tenant string
-	rows         []Row // until they are encoded
-	weight       int64 // of them, in Writer.room
+	rows         []Row    // until they are encoded
+	held         []*board // of the shelf, as long
+	weight       int64    // of them, in Writer.room
 	done         chan error
 }
 
@@ -95,8 +97,10 @@ func NewWriter(d *deck.Deck, l Limits) *Writer {
 	return &Writer{deck: d, limits: l, room: semaphore.NewWeighted(l.MaxBytes), encoded: func() {}}
 }
 
-// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone, unless it is one of the store. It calls idle
-// (which may be nil) when nothing is left to do for these rows but to wait. goesOn says that others come whether these are durable or not: their sender waits for none of them.
+// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone,
+// unless it is one of the store. It calls idle (which may be nil) when nothing is left to do for these rows but
+// to wait. It has copied their content then. goesOn says that others come whether these are durable or not:
+// their sender waits for none of them.
 func (w *Writer) Add(ctx context.Context, rows []Row, idle func(), goesOn bool) error {
 	if len(rows) == 0 {
 		return nil
@@ -121,7 +125,7 @@ func (w *Writer) Add(ctx context.Context, rows []Row, idle func(), goesOn bool) 
 			return fmt.Errorf("wait for memory: %w", err)
 		}
 	}
-	p := &pending{rows[0].Area, rows[0].Tenant, rows, weight, make(chan error, 1)}
+	p := &pending{rows[0].Area, rows[0].Tenant, rows, w.shelf.keep(rows), weight, make(chan error, 1)}
 	b := w.join(p, goesOn)
 	defer w.leave(b)
 	if idle != nil {
@@ -182,7 +186,17 @@ func (w *Writer) close(b *batch) {
 	w.flushing.Go(func() {
 		defer b.cancel()
 		w.write(b)
+		w.rest()
 	})
+}
+
+// rest lets memory go where no rows came while others were written.
+func (w *Writer) rest() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.batch == nil {
+		w.shelf.clear()
+	}
 }
 
 // Flush writes what has come so far, without waiting for more.
@@ -233,6 +247,7 @@ func weightOf(group []*pending) (weight int64) {
 func (w *Writer) answer(group []*pending, held int64, err error) {
 	w.room.Release(held)
 	for _, p := range group {
+		w.forget(p)
 		p.done <- err
 	}
 }
@@ -276,10 +291,16 @@ func (w *Writer) encode(group []*pending) ([]byte, error) {
 	}
 	w.encoded()
 	for _, p := range group {
-		p.rows = nil
+		w.forget(p)
 	}
 	clear(all)
 	return encoder.out.join(), nil // while nobody else encodes: the pieces are there still
+}
+
+// forget lets the rows of a call go.
+func (w *Writer) forget(p *pending) {
+	w.shelf.release(p.held)
+	p.rows, p.held = nil, nil
 }
 
 func encodeSafely(rows []Row, groupBytes int64) (_ *Encoder, err error) {

@@ -4,6 +4,7 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,5 +87,9 @@ func Rows(ctx context.Context, t *reel.Trace, o generation.Options) ([]reel.Row,
 			common.ReplayOf = e.ReplayOf
 		}
 	}
-	return w.Rows(common, d), nil
+	rows := w.Rows(common, d)
+	for i := range rows {
+		rows[i].Tape = bytes.Clone(rows[i].Tape) // rows are kept, and the other files beside their tapes are not
+	}
+	return rows, nil
 }

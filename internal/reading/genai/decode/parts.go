@@ -60,7 +60,8 @@ func Parts(body exactjson.Value) []Part {
 				parts = append(parts, Parts(blocks)...)
 				continue
 			}
-			parts = append(parts, heard(p, m.Value)...)
+			parts = append(parts, p)
+			parts = appendHeard(parts, m.Value)
 		}
 		join()
 		return parts
@@ -75,12 +76,15 @@ func Parts(body exactjson.Value) []Part {
 	}
 }
 
-// heard is a part, and behind speech what was said in it.
-func heard(p Part, v exactjson.Value) []Part {
-	if words := v.Get("transcript").Str(); p.Type == tape.PartMedia && words != "" {
-		return []Part{p, TextPart(words)}
+// appendHeard adds what was said in the last part, if that is speech.
+func appendHeard(parts []Part, v exactjson.Value) []Part {
+	if parts[len(parts)-1].Type != tape.PartMedia {
+		return parts
 	}
-	return []Part{p}
+	if words := v.Get("transcript").Str(); words != "" {
+		parts = append(parts, TextPart(words))
+	}
+	return parts
 }
 
 // allParts reports a list whose elements are all known parts: only then is a text that parses as JSON more than a text.
