@@ -11,20 +11,22 @@ import (
 	"slices"
 )
 
-// collected are the platforms for which compile builds the collector too: one of each system but Linux.
-var collected = []string{"darwin/arm64", "windows/amd64"}
-
-// compiledFor names the programs that compile builds for a platform. Each program of each platform would take half an
+// compiled are the programs that compile builds: for each system, and for each processor of Linux. What a
+// processor alone changes lies in the modules that are linked. Every program of each platform would take half an
 // hour of CPU time. make build compiles those of this machine.
-func compiledFor(platform string) (names []string) {
+var compiled = map[string][]string{
+	"linux/amd64":   {"tapedeck"},
+	"linux/arm64":   {"tapedeck"},
+	"darwin/arm64":  {"tapedeck"},
+	"windows/amd64": {"tapedeck", "otelcol-tapedeck"},
+}
+
+// compiledFor names the programs that compile builds for a platform.
+func compiledFor(platform string) []string {
 	if platform == runtime.GOOS+"/"+runtime.GOARCH {
 		return nil
 	}
-	names = []string{"tapedeck"}
-	if slices.Contains(collected, platform) {
-		names = append(names, "otelcol-tapedeck")
-	}
-	return names
+	return compiled[platform]
 }
 
 // compile builds programs for the platforms of a release and keeps none. Without optimisation the compiler takes a
