@@ -107,7 +107,7 @@ func choices() map[string][]string {
 		"request --format": {"json", "curl", "http"},
 		"method":           a2a.Methods(),
 		"profile":          {redact.PolicyDefault, redact.PolicyStrict},
-		"scorer":           {"exact", "structural", "semantic", "tools", "judge", "exec:"},
+		"scorer":           {"exact", "structural", "semantic", "rouge1", "tools", "judge", "exec:"},
 		"sort":             orders,
 		"status":           texts(tape.StatusOK, tape.StatusError, tape.StatusInterrupted, tape.StatusIncomplete),
 		"strategy":         texts(aiwg.Strategies...),

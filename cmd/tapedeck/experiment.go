@@ -213,7 +213,7 @@ experiment that could not be run.`,
 // addScorers adds the flags of what scores.
 func (f *experimentFlags) addScorers(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, structural, semantic, tools, judge, check:COMMAND or exec:COMMAND (repeatable); the first decides")
+	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, structural, semantic, rouge1, tools, judge, check:COMMAND or exec:COMMAND (repeatable); the first decides")
 	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $OPENAI_API_KEY, or that of a known provider")
 	flags.StringVar(&f.judgeURL, "judge-url", "", "where it is asked (default $OPENAI_BASE_URL, else OpenAI)")
 	flags.StringVar(&f.rubric, "rubric", "", "the file that says to --scorer judge what a good answer is")

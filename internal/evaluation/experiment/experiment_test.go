@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/evaluation/journal"
 	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -172,7 +173,7 @@ func TestScorers(t *testing.T) {
 		return list
 	}
 	c := contract.ScoreCase{Original: contract.TraceOutput{Text: "The answer is 42.", ToolSpans: spans("a", "b", "c")}, Replayed: contract.ReplayOutput{Text: "the answer, is 42", ToolSpans: spans("a", "x", "c")}}
-	for name, want := range map[string]string{"exact": "1.000 0.000", "semantic": "1.000 1.000", "structural": "1.000 0.000", "tools": "1.000 0.667", "exec:echo 0.25": "0.250 0.250", `exec:echo '{"original":0.5,"replayed":1,"why":"x"}'`: "0.500 1.000"} {
+	for name, want := range map[string]string{"exact": "1.000 0.000", "semantic": "1.000 1.000", "structural": "1.000 0.000", "rouge1": "1.000 1.000", "tools": "1.000 0.667", "exec:echo 0.25": "0.250 0.250", `exec:echo '{"original":0.5,"replayed":1,"why":"x"}'`: "0.500 1.000"} {
 		s, err := ParseScorer(name, time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -301,4 +302,44 @@ func FuzzReadOutcomes(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestRouge1CountsCommonWords(t *testing.T) {
+	for _, c := range []struct {
+		reference, answer string
+		want              float64
+	}{
+		{"There are 99 units in stock.", "there are 99 units", 0.8},
+		{"a a b", "a b b", 2.0 / 3},
+		{"a", "b", 0},
+		{"", "", 1},
+		{"", "a", 0},
+		{"größe-7", "Größe 7!", 1},
+	} {
+		if got := rouge1(c.reference, c.answer); got != c.want {
+			t.Errorf("%q, %q: %v, want %v", c.reference, c.answer, got, c.want)
+		}
+	}
+}
+
+func TestAnAnswerIsScoredAgainstAReference(t *testing.T) {
+	question := "how many?"
+	of := &tape.Tape{}
+	of.Input.UserMessage = &question
+	for name, want := range map[string]float64{"exact": 0, "rouge1": 0.5, "exec:sh -c 'grep -q \"how many\" && echo 0.25'": 0.25} {
+		s, err := ParseScorer(name, time.Minute, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Against(t.Context(), of, "seven apples", "seven pears"); err != nil || got != want {
+			t.Errorf("%s: %v %v, want %v", name, got, err, want)
+		}
+	}
+	s, err := ParseScorer("exact", time.Minute, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Against(t.Context(), &tape.Tape{}, "a", "a"); err != nil || got != 1 {
+		t.Errorf("without a question: %v %v", got, err)
+	}
 }

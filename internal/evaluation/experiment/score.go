@@ -14,11 +14,13 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment/runner"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/replay/procgroup"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // Scorer gives the recorded and the replayed answer of a run a number from 0 to 1 each.
@@ -29,6 +31,21 @@ type Scorer struct {
 	score    func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error)
 	costly   func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, cost Cost, err error) // instead of score
 	check    func(ctx context.Context, c contract.ScoreCase) (replayed float64, said string, err error)         // instead of score
+}
+
+// Against scores the answer of a run against a reference, which stands in the place of a recorded answer.
+func (s *Scorer) Against(ctx context.Context, t *tape.Tape, reference, answer string) (float64, error) {
+	input, err := traceInput(t)
+	if err != nil { // nobody knows what was asked: the answer can be scored all the same
+		input.Metadata = map[string]any{"run_id": t.Run.RunID, "trace_id": t.Run.TraceID}
+	}
+	spans := ToolSpans(t)
+	score, err := s.of(ctx, contract.ScoreCase{
+		TraceID: t.Run.TraceID, Input: input, Metadata: map[string]any{},
+		Original: contract.TraceOutput{Text: reference, ToolSpans: spans},
+		Replayed: contract.ReplayOutput{Text: answer, ToolSpans: spans, Metadata: map[string]json.RawMessage{}},
+	})
+	return score.Replayed, err
 }
 
 // of scores a case.
@@ -53,7 +70,7 @@ func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err
 // maxScore bounds what a command says, in bytes.
 const maxScore = 1 << 20
 
-// ParseScorer reads the name of a scorer: exact, structural, semantic, tools, or check:COMMAND and
+// ParseScorer reads the name of a scorer: exact, structural, semantic, rouge1, tools, or check:COMMAND and
 // exec:COMMAND, which get the environment env; nil is that of this program.
 func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, error) {
 	like := func(of func(c *contract.ScoreCase) float64) Scorer {
@@ -69,6 +86,8 @@ func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, erro
 		}), nil
 	case name == "semantic":
 		return like(func(c *contract.ScoreCase) float64 { return aiwg.TokenCosine.Of(c.Original.Text, c.Replayed.Text) }), nil
+	case name == "rouge1":
+		return like(func(c *contract.ScoreCase) float64 { return rouge1(c.Original.Text, c.Replayed.Text) }), nil
 	case name == "structural":
 		return like(func(c *contract.ScoreCase) float64 {
 			if c.Original.Text == c.Replayed.Text || aiwg.SameShape(c.Original.Text, c.Replayed.Text) {
@@ -93,7 +112,7 @@ func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, erro
 		}
 		return Scorer{Name: name, score: c.score}, nil
 	}
-	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, structural, semantic, tools, judge, check:COMMAND or exec:COMMAND", name)
+	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, structural, semantic, rouge1, tools, judge, check:COMMAND or exec:COMMAND", name)
 }
 
 func names(spans []contract.ToolSpan) (list []string) {
@@ -101,6 +120,30 @@ func names(spans []contract.ToolSpan) (list []string) {
 		list = append(list, s.Name)
 	}
 	return list
+}
+
+// rouge1 is the F-measure of the words that two texts have in common, ROUGE-1 without stemming. Words are of letters and digits, and case does not
+// count.
+func rouge1(reference, answer string) float64 {
+	split := func(s string) []string {
+		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	}
+	x, y := split(reference), split(answer)
+	left := map[string]int{}
+	for _, word := range x {
+		left[word]++
+	}
+	common := 0
+	for _, word := range y {
+		if left[word] > 0 {
+			left[word]--
+			common++
+		}
+	}
+	if len(x)+len(y) == 0 {
+		return 1
+	}
+	return 2 * float64(common) / float64(len(x)+len(y))
 }
 
 // alike is how much of two sequences is common to both, in order.
