@@ -330,6 +330,7 @@ func theirFolder(t *testing.T) string {
 	}
 	done("export", in("tape.json"), "--format", "waza", "--flat", "-o", in("snapshots"))
 	done("suite", "add", in("tape.json"), "--name", "stock", "--suite", in("tapes"))
+	write("checks/stock/case.yaml", caseOfTheDocuments(t), 0o600)
 	t.Setenv("PATH", in("bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("OPENAI_BASE_URL", scripted(t)+"/v1")
 	return dir

@@ -30,7 +30,7 @@ Exit codes:
   0  done, and nothing was found
   1  done, and something was found: a difference, a failure, a gap
   2  not done: misuse, or something could not be read, written or run
-  3  done, and too little for a verdict (experiment)
+  3  done, and too little for a verdict (experiment, suite check)
 `
 
 // exitError ends a command with a code. Its message, if any, is printed by run.

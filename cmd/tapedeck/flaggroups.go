@@ -16,6 +16,7 @@ const manyFlags = 20
 
 // firstFlags are those that matter first of the commands with many flags.
 var firstFlags = map[string][]string{
+	"check":      {"deck", "agent", "status", "where", "since", "only", "follow", "every", "junit", "json"},
 	"cause":      {"check", "good", "bad", "deck", "input", "answer", "answers", "model-url", "repeat", "json"},
 	"compare":    {"models", "check", "scorer", "deck", "input", "answer", "workspace", "repeat", "html", "json"},
 	"experiment": {"check", "scorer", "failures", "baseline", "runner", "change", "input", "model-url", "state", "json"},
@@ -48,7 +49,7 @@ var flagGroups = []struct {
 		"check", "check-timeout", "scorer", "score-timeout", "judge-model", "judge-url", "rubric", "votes", "compare", "ignore", "strict", "fail-on-status", "bisect", "any-exit-code", "answers", "partners", "regression-check",
 		"epsilon", "min-improvement", "max-regression",
 	}},
-	{"How much", []string{"repeat", "workers", "max-runs", "max-time", "max-tokens", "max-checks", "down-to", "shard", "state", "lines", "every", "idle", "settle"}},
+	{"How much", []string{"repeat", "workers", "max-runs", "max-time", "max-tokens", "max-checks", "down-to", "shard", "state", "lines", "follow", "every", "idle", "settle"}},
 	{"What a record says of the run", []string{"task", "display-name", "eval-id", "eval-name", "env-allow", "fixtures", "golden", "instructions", "rules-active", "run", "skill"}},
 	{"What is kept", []string{"to", "sign-key", "redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate", "note"}},
 	{"Forge agents", []string{"replay-source", "replay-output", "replay-tool-oracle", "replay-candidate-model"}},

@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/evaluation/checkcmd"
+	"github.com/tapedeck/tapedeck/internal/evaluation/expect"
 	"github.com/tapedeck/tapedeck/internal/evaluation/suite"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/agentreplay"
@@ -39,7 +42,7 @@ func newSuite() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSuiteAdd(), newSuiteList(), newSuiteRun())
+	cmd.AddCommand(newSuiteAdd(), newSuiteList(), newSuiteRun(), newSuiteCheck())
 	return cmd
 }
 
@@ -94,6 +97,7 @@ type suiteCase struct {
 	Compare string `json:"compare"`
 	Calls   int    `json:"calls"` // that are expected; -1: they do not matter
 	Answer  bool   `json:"answer"`
+	Expect  bool   `json:"expect"`
 }
 
 func newSuiteList() *cobra.Command {
@@ -110,17 +114,11 @@ func newSuiteList() *cobra.Command {
 				return err
 			}
 			for _, c := range cases {
-				line := suiteCase{c.Name, c.Tape.Run.RunID, len(c.Tape.Events), c.Compare, -1, c.Answer != nil}
-				calls := "any calls"
-				if c.Calls != nil {
-					line.Calls = len(c.Calls.Expect)
-					calls = fmt.Sprintf("%d calls (%s)", line.Calls, c.Calls.Order)
-				}
+				line := listedCase(c)
 				if asJSON {
 					err = writeJSON(cmd.OutOrStdout(), line)
 				} else {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%-30s %s  %d events (%s), %s, %s\n", c.Name, deck.ShortID(c.Tape.Run.RunID), line.Events, c.Compare, calls,
-						map[bool]string{true: "answer", false: "any answer"}[line.Answer])
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), line.text(c))
 				}
 				if err != nil {
 					return err
@@ -138,6 +136,35 @@ func newSuiteList() *cobra.Command {
 	addSuite(cmd, &dir)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
+}
+
+func listedCase(c *suite.Case) suiteCase {
+	line := suiteCase{Name: c.Name, Compare: c.Compare, Calls: -1, Answer: c.Answer != nil, Expect: c.Expect != nil}
+	if c.Tape != nil {
+		line.RunID, line.Events = c.Tape.Run.RunID, len(c.Tape.Events)
+	}
+	if c.Calls != nil {
+		line.Calls = len(c.Calls.Expect)
+	}
+	return line
+}
+
+// text is the line for a person.
+func (l *suiteCase) text(c *suite.Case) string {
+	if c.Tape == nil {
+		return fmt.Sprintf("%-30s no tape: for suite check", l.Name)
+	}
+	calls, answer, more := "any calls", "any answer", ""
+	if c.Calls != nil {
+		calls = fmt.Sprintf("%d calls (%s)", l.Calls, c.Calls.Order)
+	}
+	if l.Answer {
+		answer = "answer"
+	}
+	if l.Expect {
+		more = ", expect"
+	}
+	return fmt.Sprintf("%-30s %s  %d events (%s), %s, %s%s", l.Name, deck.ShortID(l.RunID), l.Events, l.Compare, calls, answer, more)
 }
 
 type suiteRunFlags struct {
@@ -181,7 +208,7 @@ be read or replayed.`,
 	}
 	flags := cmd.Flags()
 	addSuite(cmd, &f.dir)
-	flags.StringArrayVar(&f.only, "only", nil, "only the cases with this name; * stands for anything (repeatable)")
+	addOnly(flags, &f.only)
 	flags.IntVar(&f.repeat, "repeat", 1, "replay each case so often")
 	addCheck(flags, &f.check, &f.checkTime)
 	flags.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
@@ -192,15 +219,20 @@ be read or replayed.`,
 	return cmd
 }
 
+// addOnly adds the flag that names cases.
+func addOnly(flags *pflag.FlagSet, only *[]string) {
+	flags.StringArrayVar(only, "only", nil, "only the cases with this name; * stands for anything (repeatable)")
+}
+
 // wanted are the cases that --only names.
-func (f *suiteRunFlags) wanted(cases []*suite.Case) ([]*suite.Case, error) {
-	if len(f.only) == 0 {
+func wanted(cases []*suite.Case, only []string) ([]*suite.Case, error) {
+	if len(only) == 0 {
 		return cases, nil
 	}
 	var list []*suite.Case
 	used := map[string]bool{}
 	for _, c := range cases {
-		for _, pattern := range f.only {
+		for _, pattern := range only {
 			fits, err := path.Match(pattern, c.Name)
 			if err != nil {
 				return nil, fmt.Errorf("--only %q: %w", pattern, err)
@@ -213,7 +245,7 @@ func (f *suiteRunFlags) wanted(cases []*suite.Case) ([]*suite.Case, error) {
 			}
 		}
 	}
-	for _, pattern := range f.only {
+	for _, pattern := range only {
 		if !used[pattern] {
 			return nil, fmt.Errorf("--only %q fits no case", pattern)
 		}
@@ -233,8 +265,11 @@ func (f *suiteRunFlags) run(ctx context.Context, argv []string, stdout, stderr i
 	if err != nil {
 		return err
 	}
-	if cases, err = f.wanted(cases); err != nil {
+	if cases, err = wanted(cases, f.only); err != nil {
 		return err
+	}
+	if cases = withTape(cases, stderr); len(cases)+len(broken) == 0 {
+		return fmt.Errorf("%s: no case has a tape to replay; suite check takes those", f.dir)
 	}
 	report := suite.Report{Suite: f.dir, Command: argv, Repeat: f.repeat, Cases: []suite.Result{}, Broken: []string{}}
 	for _, err := range broken {
@@ -254,6 +289,16 @@ func (f *suiteRunFlags) run(ctx context.Context, argv []string, stdout, stderr i
 	}
 	report.Conclude()
 	return f.report(&report, stdout)
+}
+
+// withTape leaves out the cases that are for suite check alone, and says so.
+func withTape(cases []*suite.Case, stderr io.Writer) []*suite.Case {
+	return slices.DeleteFunc(cases, func(c *suite.Case) bool {
+		if c.Tape == nil {
+			say(stderr, "%s has no tape, and is not replayed; suite check takes it", c.Name)
+		}
+		return c.Tape == nil
+	})
 }
 
 func (f *suiteRunFlags) report(report *suite.Report, stdout io.Writer) error {
@@ -321,18 +366,19 @@ func (f *suiteRunFlags) one(ctx context.Context, o agentreplay.Options, c *suite
 		out.Status = suite.Failed
 		return out, f.page(c, of)
 	}
-	out.Reasons = append(out.Reasons, c.Judge(of.Tape, of.Answer())...)
-	checks := []string{f.check}
-	if c.Answer != nil {
-		checks = append(checks, c.Answer.Check)
+	judged := func(ctx context.Context, check string) (string, error) { return f.judged(ctx, check, c, of) }
+	failures, err := c.Judge(ctx, expect.Of(of.Tape, of.Answer()), expect.Options{Env: f.checkEnviron(), Timeout: f.checkTime, Command: judged})
+	if err == nil && f.check != "" {
+		var why string
+		if why, err = judged(ctx, f.check); why != "" {
+			failures = append(failures, expect.Failure{Expectation: "answer", Found: why})
+		}
 	}
-	for _, check := range checks {
-		if check == "" {
-			continue
-		}
-		if err := f.judged(ctx, check, c, of, &out); err != nil {
-			return out, err
-		}
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	for _, failure := range failures {
+		out.Reasons = append(out.Reasons, failure.String())
 	}
 	if out.Status = suite.Passed; len(out.Reasons) > 0 {
 		out.Status = suite.Failed
@@ -341,27 +387,28 @@ func (f *suiteRunFlags) one(ctx context.Context, o agentreplay.Options, c *suite
 	return out, nil
 }
 
-// judged asks a command what it says of the replay of a case.
-func (f *suiteRunFlags) judged(ctx context.Context, check string, c *suite.Case, of *agentreplay.Outcome, out *suite.Replay) (err error) {
+// judged asks a command what it says of the replay of a case: why it does not pass, "" if it does.
+func (f *suiteRunFlags) judged(ctx context.Context, check string, c *suite.Case, of *agentreplay.Outcome) (why string, err error) {
 	judge, err := newJudge(check, f.checkTime, f.checkEnviron())
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Name, err)
+		return "", err
 	}
 	defer func() { err = errors.Join(err, judge.Close()) }()
 	result, err := judgeReplay(ctx, judge, c.Tape, of)
+	return whyNot(result), err
+}
+
+// whyNot is what a check says of a run, "" if it passes.
+func whyNot(r checkcmd.Result) string {
 	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", c.Name, err)
-	case !result.Told():
-		out.Reasons = append(out.Reasons, "answer: the check could not tell")
-	case result.Code != 0:
-		reason := fmt.Sprintf("answer: the check ended with exit code %d", result.Code)
-		if result.Output != "" {
-			reason += ": " + firstOf(result.Output)
-		}
-		out.Reasons = append(out.Reasons, reason)
+	case !r.Told():
+		return "the check could not tell"
+	case r.Code == 0:
+		return ""
+	case r.Output == "":
+		return fmt.Sprintf("the check ended with exit code %d", r.Code)
 	}
-	return nil
+	return fmt.Sprintf("the check ended with exit code %d: %s", r.Code, firstOf(r.Output))
 }
 
 // page shows a case that did not pass.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/catalog"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
@@ -184,6 +185,12 @@ func (p *runPrinter) describe(t *tape.Tape, area deck.Area, url string, open boo
 // gravity orders findings, the gravest first.
 func gravity(f tape.Finding) int {
 	return slices.Index([]tape.Severity{tape.SeverityError, tape.SeverityWarning, tape.SeverityInfo}, f.Severity)
+}
+
+// show prints a run of a deck.
+func (p *runPrinter) show(r *catalog.Run) error {
+	area := r.Ref.Location.Area
+	return p.print(r.Tape, area, r.Ref.URL, area == deck.AreaUndecided)
 }
 
 // print shows a run. An open one has not ended.

@@ -76,7 +76,8 @@ func TestTailShowsWhatBecomesVisibleInADeck(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			passes, shown := 0, 0
-			w := &deckTail{deck: d, catalog: catalog.Catalog{Deck: d}, filter: filter, print: &runPrinter{out: out, now: tailClock}, stderr: stderr, every: time.Millisecond, lines: 10}
+			p := &runPrinter{out: out, now: tailClock}
+			w := &deckTail{deck: d, catalog: catalog.Catalog{Deck: d}, filter: filter, show: p.show, end: func() { p.end(stderr) }, stderr: stderr, every: time.Millisecond, lines: 10}
 			w.wait = func(ctx context.Context, _ time.Duration) bool {
 				passes++
 				switch n := strings.Count(out.String(), "\n"); {
@@ -133,7 +134,8 @@ func TestTailShowsTheLastRunsOfADeckAndFilters(t *testing.T) {
 	} {
 		filter, out := &runFilter{now: tailClock}, &bytes.Buffer{}
 		filter.Where = c.where
-		w := &deckTail{deck: d, catalog: catalog.Catalog{Deck: d}, filter: filter, print: &runPrinter{out: out, json: true, now: tailClock}, stderr: t.Output(), lines: c.lines,
+		p := &runPrinter{out: out, json: true, now: tailClock}
+		w := &deckTail{deck: d, catalog: catalog.Catalog{Deck: d}, filter: filter, show: p.show, stderr: t.Output(), lines: c.lines,
 			seen: map[tapeKey]bool{}, said: map[string]bool{}}
 		for i := range 2 { // what was there at first is not shown by a later look
 			if err := w.pass(t.Context(), i == 0); err != nil {

@@ -24,7 +24,8 @@ type deckTail struct {
 	deck    *deck.Deck
 	catalog catalog.Catalog
 	filter  *runFilter
-	print   *runPrinter
+	show    func(*catalog.Run) error
+	end     func()
 	stderr  io.Writer
 	every   time.Duration
 	lines   int // of the runs that are there at first
@@ -55,7 +56,7 @@ func (f *tailFlags) watch(ctx context.Context, address string, p *runPrinter, st
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	w := &deckTail{deck: d, catalog: catalog.Catalog{Deck: d, Tenant: f.filter.Tenant}, filter: &f.filter, print: p, stderr: stderr, every: f.every, lines: f.lines, wait: waiting}
+	w := &deckTail{deck: d, catalog: catalog.Catalog{Deck: d, Tenant: f.filter.Tenant}, filter: &f.filter, show: p.show, end: func() { p.end(stderr) }, stderr: stderr, every: f.every, lines: f.lines, wait: waiting}
 	return w.run(ctx)
 }
 
@@ -69,7 +70,7 @@ func (w *deckTail) run(ctx context.Context) error {
 		err := w.pass(ctx, first)
 		switch {
 		case ctx.Err() != nil:
-			w.print.end(w.stderr)
+			w.end()
 			return nil
 		case err != nil && (first || !isStoreError(err)):
 			return err // a deck that cannot be read at all, or a stdout that is gone
@@ -130,7 +131,7 @@ func (w *deckTail) pass(ctx context.Context, first bool) error {
 			w.complain(err)
 			continue
 		}
-		if err := w.print.print(o.Tape, o.Ref.Location.Area, o.Ref.URL, o.Ref.Location.Area == deck.AreaUndecided); err != nil {
+		if err := w.show(o); err != nil {
 			return err
 		}
 	}

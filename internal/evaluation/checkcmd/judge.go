@@ -28,9 +28,13 @@ func NewJudge(c Command) (*Judge, error) {
 // Close removes the folder.
 func (j *Judge) Close() error { return os.RemoveAll(j.dir) }
 
-// Recorded judges a tape.
+// Recorded judges a tape. The answer is empty where the tape has none.
 func (j *Judge) Recorded(ctx context.Context, t *tape.Tape) (Result, error) {
-	return j.run(ctx, map[string][]byte{Tape: t.AppendJSON(nil)})
+	var answer []byte
+	if t.Output.Text != nil {
+		answer = []byte(*t.Output.Text)
+	}
+	return j.run(ctx, map[string][]byte{Tape: t.AppendJSON(nil), Answer: answer})
 }
 
 // Replayed judges a replay of a recording, by its tape, its report and its answer.

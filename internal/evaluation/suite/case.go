@@ -6,10 +6,12 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tapedeck/tapedeck/internal/evaluation/expect"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
@@ -37,18 +40,20 @@ const maxCase = 16 << 20
 // NoEvents is the level of a case whose events are not compared.
 const NoEvents = "none"
 
-// Case is a recorded run, and what a replay of it has to hold.
+// Case is what a replay of a recorded run has to hold, and what any recorded run has to hold that it is for.
 type Case struct {
-	Name    string       `yaml:"-"`
-	Dir     string       `yaml:"-"`
-	Tape    *tape.Tape   `yaml:"-"`
-	Rules   *Rules       `yaml:"-"`
-	Version int          `yaml:"version"`
-	Source  Source       `yaml:"source"`
-	Compare string       `yaml:"compare"`
-	Calls   *Calls       `yaml:"calls"`
-	Answer  *Expectation `yaml:"answer"`
-	Allowed yaml.Node    `yaml:"rules"`
+	Name    string         `yaml:"-"`
+	Dir     string         `yaml:"-"`
+	Tape    *tape.Tape     `yaml:"-"` // nil for a case that is for checks alone
+	Rules   *Rules         `yaml:"-"`
+	Version int            `yaml:"version"`
+	Source  Source         `yaml:"source"`
+	Runs    *Selection     `yaml:"runs"`
+	Compare string         `yaml:"compare"`
+	Calls   *Calls         `yaml:"calls"`
+	Answer  *expect.Answer `yaml:"answer"`
+	Expect  *expect.Expect `yaml:"expect"`
+	Allowed yaml.Node      `yaml:"rules"`
 }
 
 // Source says what the tape of a case was made of. It is for people.
@@ -57,10 +62,12 @@ type Source struct {
 	Tape  string `yaml:"tape_id"`
 }
 
-// Calls are the tool calls that a replay has to make.
+// Calls are the tool calls that a replay has to make, as suite add writes them.
 type Calls struct {
 	Order  Order  `yaml:"order"`
 	Expect []Call `yaml:"expect"`
+
+	tools expect.Tools
 }
 
 // Order says how calls are compared with those that are expected.
@@ -73,23 +80,14 @@ const (
 	AtLeast Order = "at_least" // these in this order, and others between them
 )
 
+// modes are the orders by their other names.
+var modes = map[Order]expect.Mode{Exact: expect.Exact, Any: expect.AnyOrder, AtLeast: expect.InOrder}
+
 // Call is a tool call that is expected. Without arguments, those of the call do not matter.
 type Call struct {
 	Tool     string    `yaml:"tool"`
 	Args     yaml.Node `yaml:"args"`
 	ArgsHash string    `yaml:"args_hash"`
-
-	value exactjson.Value
-}
-
-// Expectation is what the answer has to be. All of it that is there has to hold.
-type Expectation struct {
-	Equals   *string  `yaml:"equals"` // but for white space around it
-	Contains []string `yaml:"contains"`
-	Matches  string   `yaml:"matches"` // a regular expression of RE2
-	Check    string   `yaml:"check"`   // a command
-
-	pattern *regexp.Regexp
 }
 
 // Rules are the allowed differences of a case.
@@ -135,49 +133,24 @@ func Read(data []byte) (*Case, error) {
 	if c.Compare != NoEvents && !slices.Contains(compare.Levels, compare.Level(c.Compare)) {
 		return nil, fmt.Errorf("compare is %.40q: want actions, results, all or none", c.Compare)
 	}
-	return &c, errors.Join(c.readCalls(), c.readAnswer(), c.readRules())
+	return &c, errors.Join(c.readCalls(), c.Answer.Check(), c.Expect.Check(), c.Runs.check(), c.readRules())
 }
 
-func (c *Case) readCalls() (err error) {
+func (c *Case) readCalls() error {
 	if c.Calls == nil {
 		return nil
 	}
-	switch c.Calls.Order {
-	case "":
-		c.Calls.Order = Exact
-	case Exact, Any, AtLeast:
-	default:
+	c.Calls.Order = cmp.Or(c.Calls.Order, Exact)
+	mode, known := modes[c.Calls.Order]
+	if !known {
 		return fmt.Errorf("calls: order is %.40q: want exact, any or at_least", c.Calls.Order)
 	}
-	for i := range c.Calls.Expect {
-		call := &c.Calls.Expect[i]
-		switch {
-		case call.Tool == "":
-			return fmt.Errorf("calls: call %d names no tool", i+1)
-		case !call.Args.IsZero() && call.ArgsHash != "":
-			return fmt.Errorf("calls: call %d has args and args_hash", i+1)
-		case call.Args.IsZero():
-			continue
-		}
-		if call.value, err = valueOf(&call.Args); err != nil {
-			return fmt.Errorf("calls: args of call %d: %w", i+1, err)
-		}
+	c.Calls.tools.Mode = mode
+	for _, call := range c.Calls.Expect {
+		c.Calls.tools.Calls = append(c.Calls.tools.Calls, expect.Call{Name: call.Tool, Args: call.Args, ArgsHash: call.ArgsHash})
 	}
-	return nil
-}
-
-func (c *Case) readAnswer() (err error) {
-	a := c.Answer
-	if a == nil {
-		return nil
-	}
-	if a.Equals == nil && len(a.Contains) == 0 && a.Matches == "" && a.Check == "" {
-		return errors.New("answer: want equals, contains, matches or check")
-	}
-	if a.Matches != "" {
-		if a.pattern, err = regexp.Compile(a.Matches); err != nil {
-			return fmt.Errorf("answer: matches: %w", err)
-		}
+	if err := c.Calls.tools.Check(); err != nil {
+		return fmt.Errorf("calls: %w", err)
 	}
 	return nil
 }
@@ -199,50 +172,6 @@ func (c *Case) readRules() error {
 	c.Rules.File = file
 	c.Rules.Rules, err = normalise.New(rules.Values)
 	return err
-}
-
-// valueOf is YAML as JSON. Numbers keep their digits; what JSON does not have is refused.
-func valueOf(n *yaml.Node) (v exactjson.Value, err error) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		var members []exactjson.Member
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			name := n.Content[i]
-			if name.Kind != yaml.ScalarNode {
-				return v, fmt.Errorf("line %d: a name that is no text", name.Line)
-			}
-			if slices.ContainsFunc(members, func(m exactjson.Member) bool { return m.Name == name.Value }) {
-				return v, fmt.Errorf("line %d: %.40q comes twice", name.Line, name.Value)
-			}
-			if v, err = valueOf(n.Content[i+1]); err != nil {
-				return v, err
-			}
-			members = append(members, exactjson.Member{Name: name.Value, Value: v})
-		}
-		return exactjson.ObjectValue(members...), nil
-	case yaml.SequenceNode:
-		var elements []exactjson.Value
-		for _, element := range n.Content {
-			if v, err = valueOf(element); err != nil {
-				return v, err
-			}
-			elements = append(elements, v)
-		}
-		return exactjson.ArrayValue(elements...), nil
-	case yaml.ScalarNode:
-		switch n.ShortTag() {
-		case "!!str", "!!timestamp":
-			return exactjson.StringValue(n.Value), nil
-		case "!!null":
-			return exactjson.NullValue, nil
-		case "!!int", "!!float", "!!bool":
-			if v, err = exactjson.Parse(n.Value); err == nil && (v.Kind() == exactjson.Number || v.Kind() == exactjson.Bool) {
-				return v, nil
-			}
-		}
-		return v, fmt.Errorf("line %d: %.40q is not written as in JSON", n.Line, n.Value)
-	}
-	return v, fmt.Errorf("line %d: aliases are not taken", n.Line)
 }
 
 // New makes the expectations for a tape: its tool calls and its answer, as they were recorded.
@@ -295,7 +224,7 @@ func sameInYAML(text string, v exactjson.Value) bool {
 	if err := yaml.Unmarshal([]byte(text), &n); err != nil || n.Kind != yaml.DocumentNode {
 		return false
 	}
-	w, err := valueOf(n.Content[0])
+	w, err := expect.ValueOf(n.Content[0])
 	return err == nil && w.Equal(v)
 }
 
@@ -325,6 +254,14 @@ func Add(dir, name string, t *tape.Tape, data []byte, replace bool) (folder stri
 	if err != nil {
 		return "", fmt.Errorf("the expectations of %s cannot be written: %w", t.Run.RunID, err)
 	}
+	return put(dir, name, map[string][]byte{tape.TapeFile: data, CaseFile: body}, replace)
+}
+
+// put writes the files of a case.
+func put(dir, name string, files map[string][]byte, replace bool) (folder string, err error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
 	folder = filepath.Join(dir, name)
 	if _, err := os.Stat(filepath.Join(folder, CaseFile)); !replace && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is there already", folder)
@@ -332,10 +269,12 @@ func Add(dir, name string, t *tape.Tape, data []byte, replace bool) (folder stri
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(folder, tape.TapeFile), data, 0o600); err != nil {
-		return "", err
+	for _, file := range slices.Backward(slices.Sorted(maps.Keys(files))) { // the tape first: a case is there when its expectations are
+		if err := os.WriteFile(filepath.Join(folder, file), files[file], 0o600); err != nil {
+			return "", err
+		}
 	}
-	return folder, os.WriteFile(filepath.Join(folder, CaseFile), body, 0o600)
+	return folder, nil
 }
 
 // ErrEmpty is returned for a folder without cases.
@@ -365,21 +304,40 @@ func Open(dir string) (cases []*Case, broken []error, err error) {
 	return cases, broken, nil
 }
 
-func open(folder string) (*Case, error) {
-	name := filepath.Base(folder)
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
-	data, err := readFile(filepath.Join(folder, CaseFile), maxCase)
+// OpenFile reads the expectations of one case, without its tape. A file that has the usual name is called as its folder is.
+func OpenFile(file string) (*Case, error) {
+	data, err := readFile(file, maxCase)
 	if err != nil {
 		return nil, err
 	}
 	c, err := Read(data)
 	if err != nil {
+		return nil, err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return nil, err
+	}
+	c.Dir = filepath.Dir(file)
+	if c.Name = filepath.Base(c.Dir); filepath.Base(file) != CaseFile {
+		c.Name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	}
+	return c, nil
+}
+
+func open(folder string) (*Case, error) {
+	if err := CheckName(filepath.Base(folder)); err != nil {
+		return nil, err
+	}
+	c, err := OpenFile(filepath.Join(folder, CaseFile))
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", CaseFile, err)
 	}
-	c.Name, c.Dir = name, folder
-	if data, err = readFile(filepath.Join(folder, tape.TapeFile), tape.MaxBytes); err != nil {
+	c.Dir = folder
+	data, err := readFile(filepath.Join(folder, tape.TapeFile), tape.MaxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.Source == Source{}:
+		return c, nil
+	case err != nil:
 		return nil, err
 	}
 	if c.Tape, err = tape.ReadSealed(data); err != nil {

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/tapedeck/tapedeck/internal/evaluation/expect"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -44,6 +46,19 @@ func read(tb testing.TB, text string) *Case {
 	return c
 }
 
+// judge lists the reasons why a run does not hold a case.
+func judge(tb testing.TB, c *Case, of *tape.Tape, answer *string) (reasons []string) {
+	tb.Helper()
+	failures, err := c.Judge(tb.Context(), expect.Of(of, answer), expect.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, f := range failures {
+		reasons = append(reasons, f.String())
+	}
+	return reasons
+}
+
 func TestTheExpectationsOfARunHoldForIt(t *testing.T) {
 	odd := "7 \u0085 \u2028 \"\\ \x7f ✓\n\ttwo: lines #\r\n- [x]"
 	run := agentRun(t, odd, `{"q":"stock: of #7","n":1.50,"big":9007199254740993,"on":true,"none":null,"list":[1,{"a":"yes"}],"2024-01-01":"no"}`, `"text that is no object"`, `{}`,
@@ -53,7 +68,7 @@ func TestTheExpectationsOfARunHoldForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := read(t, string(body))
-	if reasons := c.Judge(run, &odd); len(reasons) > 0 || len(c.Calls.Expect) != 5 || c.Compare != "results" || c.Source.RunID != run.Run.RunID {
+	if reasons := judge(t, c, run, &odd); len(reasons) > 0 || len(c.Calls.Expect) != 5 || c.Compare != "results" || c.Source.RunID != run.Run.RunID {
 		t.Errorf("%v\n%s", reasons, body)
 	}
 	if !bytes.Contains(body, []byte(`args: {"q":"stock: of #7","n":1.50,"big":9007199254740993`)) || bytes.Count(body, []byte("args_hash: ")) != 1 {
@@ -66,25 +81,25 @@ func TestTheExpectationsOfARunHoldForIt(t *testing.T) {
 
 func TestCallsAreComparedAsTheOrderSays(t *testing.T) {
 	a, b, c := `{"q":"a"}`, `{"q":"b"}`, `{"q":"c"}`
-	expect := "\n  expect:\n    - {tool: search, args: {q: a}}\n    - {tool: search}\n"
+	expected := "\n  expect:\n    - {tool: search, args: {q: a}}\n    - {tool: search}\n"
 	for _, of := range []struct {
 		order string
 		made  []string
 		want  string // of the reason
 	}{
 		{"exact", []string{a, b}, ""},
-		{"exact", []string{b, a}, `call 1 is search {"q":"b"}, not search {"q":"a"}`},
-		{"exact", []string{a}, "call 2, search, was not made"},
-		{"exact", []string{a, b, c}, `call 3, search {"q":"c"}, is not expected`},
+		{"exact", []string{b, a}, `expected call 1: search {"q":"a"}, found search {"q":"b"}`},
+		{"exact", []string{a}, "expected call 2: search, found no such call"},
+		{"exact", []string{a, b, c}, `expected 2 calls, found call 3: search {"q":"c"}`},
 		{"any", []string{b, a}, ""},
 		{"any", []string{a, a}, ""},
-		{"any", []string{b, c}, `call 1, search {"q":"a"}, was not made`},
-		{"any", []string{a, b, c}, `search {"q":"c"} is not expected`},
+		{"any", []string{b, c}, `expected call 1: search {"q":"a"}, found search {"q":"b"}`},
+		{"any", []string{a, b, c}, `expected no other than 2 calls, found call 3: search {"q":"c"}`},
 		{"at_least", []string{c, a, b, c}, ""},
-		{"at_least", []string{b, a}, "call 2, search, was not made behind the ones before it"},
+		{"at_least", []string{b, a}, "expected call 2: search behind the ones before it, found no such call"},
 	} {
-		reasons := read(t, "version: 1\ncalls:\n  order: "+of.order+expect).Judge(agentRun(t, "", of.made...), nil)
-		if got := strings.Join(reasons, "; "); got != strings.TrimSuffix("tool calls: "+of.want, "tool calls: ") {
+		reasons := judge(t, read(t, "version: 1\ncalls:\n  order: "+of.order+expected), agentRun(t, "", of.made...), nil)
+		if got := strings.Join(reasons, "; "); got != strings.TrimSuffix("tools: "+of.want, "tools: ") {
 			t.Errorf("%s %v: %q", of.order, of.made, got)
 		}
 	}
@@ -93,7 +108,7 @@ func TestCallsAreComparedAsTheOrderSays(t *testing.T) {
 func TestACallOfAnotherToolIsAnotherCall(t *testing.T) {
 	for _, order := range []Order{Exact, Any, AtLeast} {
 		c := read(t, "version: 1\ncalls: {order: "+string(order)+", expect: [{tool: find, args: {q: a}}]}\n")
-		if reasons := c.Judge(agentRun(t, "", `{"q":"a"}`), nil); len(reasons) != 1 {
+		if reasons := judge(t, c, agentRun(t, "", `{"q":"a"}`), nil); len(reasons) != 1 {
 			t.Errorf("%s: %q", order, reasons)
 		}
 	}
@@ -101,15 +116,15 @@ func TestACallOfAnotherToolIsAnotherCall(t *testing.T) {
 
 func TestAllowedDifferencesAreRules(t *testing.T) {
 	const rules = "rules:\n  - {tool: search, path: $.at, action: ignore, in: [args]}\n  - {path: $, action: normalise, as: date, in: [text]}\n"
-	const expect = "version: 1\ncalls:\n  expect:\n    - {tool: search, args: {q: a, at: 1}}\nanswer: {equals: \"on 2026-11-20\"}\n"
+	const expected = "version: 1\ncalls:\n  expect:\n    - {tool: search, args: {q: a, at: 1}}\nanswer: {equals: \"on 2026-11-20\"}\n"
 	answer := "on 2026-11-22"
-	if reasons := read(t, expect+rules).Judge(agentRun(t, "", `{"q":"a","at":2}`), &answer); len(reasons) > 0 {
+	if reasons := judge(t, read(t, expected+rules), agentRun(t, "", `{"q":"a","at":2}`), &answer); len(reasons) > 0 {
 		t.Error(reasons)
 	}
-	if reasons := read(t, expect).Judge(agentRun(t, "", `{"q":"a","at":2}`), &answer); len(reasons) != 2 {
+	if reasons := judge(t, read(t, expected), agentRun(t, "", `{"q":"a","at":2}`), &answer); len(reasons) != 2 {
 		t.Error(reasons)
 	}
-	if reasons := read(t, expect+rules).Judge(agentRun(t, "", `{"q":"b","at":2}`), &answer); len(reasons) != 1 {
+	if reasons := judge(t, read(t, expected+rules), agentRun(t, "", `{"q":"b","at":2}`), &answer); len(reasons) != 1 {
 		t.Error(reasons)
 	}
 }
@@ -124,11 +139,11 @@ func TestTheAnswerIsWhatIsExpected(t *testing.T) {
 		`{matches: '^There are \d+'}`:             0,
 		`{matches: '^\d+', contains: ["apples"]}`: 1,
 	} {
-		if reasons := read(t, "version: 1\nanswer: "+text+"\n").Judge(agentRun(t, ""), &said); len(reasons) != want {
+		if reasons := judge(t, read(t, "version: 1\nanswer: "+text+"\n"), agentRun(t, ""), &said); len(reasons) != want {
 			t.Errorf("%s: %q", text, reasons)
 		}
 	}
-	if reasons := read(t, "version: 1\nanswer: {contains: [a]}\n").Judge(agentRun(t, ""), nil); len(reasons) != 1 {
+	if reasons := judge(t, read(t, "version: 1\nanswer: {contains: [a]}\n"), agentRun(t, ""), nil); len(reasons) != 1 {
 		t.Errorf("%q", reasons)
 	}
 }
@@ -147,7 +162,7 @@ func TestWhatIsMisspelledIsRefused(t *testing.T) {
 		"version: 1\ncalls: {expect: [{tool: a, args: {n: 0x10}}]}\n":                  "not written as in JSON",
 		"version: 1\ncalls: {expect: [{tool: a, args: {n: .inf}}]}\n":                  "not written as in JSON",
 		"version: 1\ncalls: {expect: [{tool: a, args: {n: 1, n: 2}}]}\n":               "twice",
-		"version: 1\ncalls: {expect: [{tool: a, args: {}, args_hash: x}]}\n":           "args and args_hash",
+		"version: 1\ncalls: {expect: [{tool: a, args: {}, args_hash: x}]}\n":           "exclude each other",
 		"version: 1\ncalls: {expect: [{tool: a, args: {a: &x [1], b: *x}}]}\n":         "aliases",
 		"version: 1\nrules: [{tool: a, path: '$', action: forget}]\n":                  "forget",
 		"version: 1\nrules: [{tool: a, path: '$', action: ignore, reason: because}]\n": "reason",
@@ -276,6 +291,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(body)
+	f.Add([]byte("version: 1\nruns: {where: \"status = 'ok'\", user_message: hi}\nexpect:\n  tools: {mode: superset, calls: [{name: search, args_match: {$.q: {one_of: [1, 2], range: {max: 3}}, $..x: {absent: true}}}]}\n  max_duration: 1s\n  answer: {json: {$: {matches: d}}, scorer: rouge1, reference: done}\n"))
 	f.Add([]byte("version: 1\ncalls: {order: any, expect: [{tool: a, args: &a [*a]}]}\nrules: [{path: $.a, action: ignore}]\n"))
 	run := agentRun(f, "done", `{"q":1}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -284,7 +300,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		answer := "done"
-		_ = c.Judge(run, &answer)
+		if !c.Commands() {
+			_, _ = c.Judge(t.Context(), expect.Of(run, &answer), expect.Options{Timeout: time.Second})
+		}
 	})
 }
 
@@ -296,5 +314,66 @@ func TestEachPartOfAReasonHasALine(t *testing.T) {
 	}
 	if got := r.Markdown(); !strings.Contains(got, "0 of 2<br>call 1: miss<br>call 2: miss |") {
 		t.Errorf("%s", got)
+	}
+}
+
+func TestACaseIsForTheRunsThatItNames(t *testing.T) {
+	long := strings.Repeat("long ", 200)
+	run := func(question string) expect.Run {
+		of := agentRun(t, "done", `{}`)
+		of.Input.UserMessage = &question
+		of.Run.Agent.Name = "clerk"
+		return expect.Of(of, nil)
+	}
+	for _, c := range []struct {
+		runs, question string
+		columns, tape  bool // whether it takes the run, by its columns and by its tape
+	}{
+		{"{user_message: hello}", " hello\n", true, true},
+		{"{user_message: hello}", "hello, you", false, false},
+		{"{user_message: " + long + "}", long, true, true},
+		{"{user_message: " + long + "}", long + "er", true, false},
+		{"{user_message: " + long + "}", "short", false, false},
+		{"{where: \"agent = 'clerk'\"}", "", true, true},
+		{"{where: \"agent = 'coder'\", user_message: hello}", "hello", false, false},
+	} {
+		of, r := read(t, "version: 1\nruns: "+c.runs+"\nexpect: {status: ok}\n"), run(c.question)
+		if of.Takes(r) != c.tape {
+			t.Errorf("%.60s, %.60s: %t by its tape", c.runs, c.question, !c.tape)
+		}
+		r.Tape = nil
+		if of.Takes(r) != c.columns || c.columns != c.tape && !of.NeedsTape() {
+			t.Errorf("%.60s, %.60s: %t by its columns", c.runs, c.question, !c.columns)
+		}
+	}
+	for text, want := range map[string]string{"runs: {}": "want where or user_message", "runs: {where: 'agents = 1'}": "runs: where"} {
+		if _, err := Read([]byte("version: 1\n" + text + "\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestWhatWasCheckedIsReported(t *testing.T) {
+	failures := []expect.Failure{{Expectation: "max_turns", Expected: "at most 1", Found: "2\n3"}}
+	a, b := &CheckedCase{Name: "a"}, &CheckedCase{Name: "b"}
+	for range 60 {
+		a.Add(CheckedRun{ID: "4bf92f35", Failures: failures})
+	}
+	a.Add(CheckedRun{ID: "9583ed5b"})
+	r := Checked{Cases: []*CheckedCase{a, b}}
+	r.Conclude()
+	if text := r.Text(); r.ExitCode() != 1 || strings.Count(text, "max_turns: expected at most 1, found 2 3\n") != mostShown || !strings.Contains(text, "and 10 more") ||
+		!strings.Contains(text, "a: 1 of 61 runs hold\nb: no run to check\n") {
+		t.Errorf("code %d\n%s", r.ExitCode(), text)
+	}
+	var junit bytes.Buffer
+	if err := r.JUnit(&junit); err != nil || !strings.Contains(junit.String(), `tests="62" failures="60" errors="0" skipped="1"`) {
+		t.Errorf("%v %.300s", err, junit.String())
+	}
+	a.Failed = nil
+	for code, of := range map[int]Checked{0: {Cases: []*CheckedCase{a}}, 3: {Cases: []*CheckedCase{a, b}}, 2: {Cases: []*CheckedCase{b}, Broken: []string{"x"}}} {
+		if of.ExitCode() != code {
+			t.Errorf("%d, want %d", of.ExitCode(), code)
+		}
 	}
 }

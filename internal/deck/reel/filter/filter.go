@@ -54,7 +54,7 @@ func (f *Filter) Check(now time.Time) error {
 			return fmt.Errorf("--is %q: want COLUMN=VALUE with one of %s", text, strings.Join(reel.Columns(), ", "))
 		}
 		if column == "findings" && want != "" {
-			if err := knownCode(want); err != nil {
+			if err := KnownCode(want); err != nil {
 				return err
 			}
 		}
@@ -111,8 +111,8 @@ func (f *Filter) asksFor(columns []string) bool {
 // Areas are those whose runs are taken, nil for all. The filter is checked.
 func (f *Filter) Areas() []deck.Area { return f.areas }
 
-// knownCode refuses what is the code of no finding: no run has it, which would look like good news.
-func knownCode(want string) error {
+// KnownCode refuses what is the code of no finding: no run has it, which would look like good news.
+func KnownCode(want string) error {
 	nearest, least := tape.FindingKinds[0].Code, len(want)+1000
 	for _, kind := range tape.FindingKinds {
 		if string(kind.Code) == want {
