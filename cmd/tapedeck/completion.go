@@ -63,7 +63,7 @@ func texts[T ~string](values ...T) []string {
 	return out
 }
 
-// choices are the values of the flags that take one of a few, by the name of the flag, behind that of its command where commands differ.
+// choices are the values of the flags that take one of a few, by the name of the flag, behind the path of its command where commands differ.
 func choices() map[string][]string {
 	var codes, measures []string
 	for _, k := range tape.FindingKinds {
@@ -80,41 +80,42 @@ func choices() map[string][]string {
 	reads := formats.Names(func(f *interop.Format) bool { return f.Decode != nil })
 	severities := texts(tape.SeverityError, tape.SeverityWarning, tape.SeverityInfo)
 	return map[string][]string{
-		"answer":           {"telemetry", "stdout", "http", "a2a"},
-		"answers":          {"all", "tools", "models"},
-		"area":             texts(append(deck.Areas(), filter.AllAreas)...),
-		"by":               {byInput, byTaskID},
-		"color":            {"auto", "always", "never"},
-		"columns":          reel.Columns(),
-		"compare":          texts(compare.Levels...),
-		"compression":      {"none", "zstd"},
-		"down-to":          texts(minimise.Levels...),
-		"export --format":  writes,
-		"fail-on":          severities,
-		"fail-on-status":   replay.Statuses,
-		"finding":          codes,
-		"formats":          slices.Concat(generation.DefaultFormats, writes),
-		"grade":            texts(tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect),
-		"import --format":  reads,
-		"input":            {"stdin", "arg", "env:", "file", "http:", "a2a:", "none"},
-		"layout":           {"files", "reels"},
-		"lockdown":         texts(rerun.ShutNamespace, rerun.ShutProxy, rerun.ShutNot),
-		"ls --format":      {"table", "json", "refs"},
-		"measure":          measures,
-		"redact":           {redact.PolicyDefault, redact.PolicyStrict, "off"},
-		"redact --mode":    texts(redact.ModeToken, redact.ModeMask),
-		"replay --mode":    {"model-replay", "live"},
-		"request --format": {"json", "curl", "http"},
-		"method":           a2a.Methods(),
-		"profile":          {redact.PolicyDefault, redact.PolicyStrict},
-		"scorer":           {"exact", "structural", "semantic", "rouge1", "tools", "judge", "exec:"},
-		"sort":             orders,
-		"status":           texts(tape.StatusOK, tape.StatusError, tape.StatusInterrupted, tape.StatusIncomplete),
-		"strategy":         texts(aiwg.Strategies...),
-		"tool-policy":      texts(contract.UseOriginal, contract.Live, contract.Mock),
-		"turns":            {"recorded", "first", "all"},
-		"verify --redact":  {redact.PolicyDefault, redact.PolicyStrict},
-		"with":             {"gitleaks", "trufflehog"},
+		"answer":                {"telemetry", "stdout", "http", "a2a"},
+		"answers":               {"all", "tools", "models"},
+		"area":                  texts(append(deck.Areas(), filter.AllAreas)...),
+		"by":                    {byInput, byTaskID},
+		"color":                 {"auto", "always", "never"},
+		"columns":               reel.Columns(),
+		"compare":               texts(compare.Levels...),
+		"compression":           {"none", "zstd"},
+		"down-to":               texts(minimise.Levels...),
+		"export --format":       writes,
+		"fail-on":               severities,
+		"fail-on-status":        replay.Statuses,
+		"finding":               codes,
+		"formats":               slices.Concat(generation.DefaultFormats, writes),
+		"grade":                 texts(tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect),
+		"import --format":       reads,
+		"input":                 {"stdin", "arg", "env:", "file", "http:", "a2a:", "none"},
+		"layout":                {"files", "reels"},
+		"lockdown":              texts(rerun.ShutNamespace, rerun.ShutProxy, rerun.ShutNot),
+		"ls --format":           {"table", "json", "refs"},
+		"measure":               measures,
+		"redact":                {redact.PolicyDefault, redact.PolicyStrict, "off"},
+		"redact --mode":         texts(redact.ModeToken, redact.ModeMask),
+		"replay --mode":         {"model-replay", "live"},
+		"request --format":      {"json", "curl", "http"},
+		"method":                a2a.Methods(),
+		"profile":               {redact.PolicyDefault, redact.PolicyStrict},
+		"suite import --format": {adkFormat},
+		"scorer":                {"exact", "structural", "semantic", "rouge1", "tools", "judge", "exec:"},
+		"sort":                  orders,
+		"status":                texts(tape.StatusOK, tape.StatusError, tape.StatusInterrupted, tape.StatusIncomplete),
+		"strategy":              texts(aiwg.Strategies...),
+		"tool-policy":           texts(contract.UseOriginal, contract.Live, contract.Mock),
+		"turns":                 {"recorded", "first", "all"},
+		"verify --redact":       {redact.PolicyDefault, redact.PolicyStrict},
+		"with":                  {"gitleaks", "trufflehog"},
 	}
 }
 
@@ -133,7 +134,7 @@ func complete(root *cobra.Command) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			found, known := values[c.Name()+" --"+f.Name]
+			found, known := values[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")+" --"+f.Name]
 			if !known {
 				found, known = values[f.Name]
 			}

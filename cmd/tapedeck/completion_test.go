@@ -44,7 +44,7 @@ func TestChoicesStandInTheHelp(t *testing.T) {
 	unused := choices()
 	everyCommand(newRoot(), func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			key := c.Name() + " --" + f.Name
+			key := strings.TrimPrefix(c.CommandPath(), "tapedeck ") + " --" + f.Name
 			values, known := choices()[key]
 			if !known {
 				key = f.Name

@@ -33,7 +33,7 @@ var flagKinds = map[string]struct{ kind, says string }{
 var judging = []string{"cause", "compare", "experiment", "minimise", "record", "suite run"}
 
 // withoutJSON are the commands that print a text, a script or a file of another tool, or serve.
-var withoutJSON = []string{"completion", "help", "man", "mcp", "oracle hash", "oracle learn", "suite add", "version", "view"}
+var withoutJSON = []string{"completion", "help", "man", "mcp", "oracle hash", "oracle learn", "suite add", "suite import", "version", "view"}
 
 // refOperand is the usage of a command that takes a REF.
 var refOperand = regexp.MustCompile(`(\bREF\b|\bA B\b|\bGOOD BAD\b|RECORDED REPLAYED)`)

@@ -42,7 +42,7 @@ func newSuite() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSuiteAdd(), newSuiteList(), newSuiteRun(), newSuiteCheck())
+	cmd.AddCommand(newSuiteAdd(), newSuiteImport(), newSuiteList(), newSuiteRun(), newSuiteCheck())
 	return cmd
 }
 

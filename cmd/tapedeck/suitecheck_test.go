@@ -177,6 +177,40 @@ func TestACheckFollowsADeck(t *testing.T) {
 	}
 }
 
+func TestAnEvalSetOfADKBecomesCases(t *testing.T) {
+	d, dir := madeDeck(t), filepath.Join(t.TempDir(), "checks")
+	got := tapedeck(t, "suite", "import", "testdata/agent.evalset.json", "--suite", dir)
+	if want := filepath.Join(dir, "one-question") + "\n" + filepath.Join(dir, "two-turns-1") + "\n" + filepath.Join(dir, "two-turns-2") + "\n"; got.stdout != want || got.code != exitPartial || !strings.Contains(got.stderr, "simulated has no conversation") {
+		t.Fatalf("%+v", got)
+	}
+	if got := tapedeck(t, "suite", "check", filepath.Join(dir, "one-question", "case.yaml"), "--deck", d); got.code != exitOK {
+		t.Errorf("%+v", got)
+	}
+	// Cases of which no run was asked leave the check without a verdict.
+	if got := tapedeck(t, "suite", "check", dir, "--deck", d); got.code != exitNoVerdict || !strings.Contains(got.stdout, "two-turns-1: no run to check") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "suite", "list", "--suite", dir); got.code != exitOK || strings.Count(got.stdout, "for suite check") != 3 {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "suite", "run", "--suite", dir, "--", "true"); got.code != exitFailed || !strings.Contains(got.stderr, "no case has a tape") {
+		t.Errorf("%+v", got)
+	}
+	config := filepath.Join(t.TempDir(), "test_config.json")
+	if err := os.WriteFile(config, []byte(`{"criteria":{"tool_trajectory_avg_score":{"threshold":1.0,"match_type":"ANY_ORDER","ignore_args":true},"response_match_score":0.99,"safety_v1":0.8}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, "suite", "import", "testdata/agent.evalset.json", "--suite", dir); got.code != exitFailed || !strings.Contains(got.stderr, "is there already") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "suite", "import", "testdata/agent.evalset.json", "--suite", dir, "--replace", "--criteria", config); got.code != exitPartial || !strings.Contains(got.stderr, "safety_v1 is not taken over") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "suite", "check", dir, "--only", "one-*", "--deck", d); got.code != exitPartial || !strings.Contains(got.stdout, "expected a score of rouge1 of 0.99 or more, found 0.8") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // untilItIsTold is the output of a command, which ends when it holds a word.
 type untilItIsTold struct {
 	untilItListens
