@@ -130,7 +130,7 @@ func events(n int, name func(int) string) string {
 // cut reports that nobody knows which calls are missing: the evidence of the run was cut, or the only record of its calls.
 func cut(t *tape.Tape) bool {
 	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
-		return f.Code == tape.CodeEvidenceCut || f.Code == tape.CodeTruncated && f.Field == "events"
+		return f.Code == tape.CodeEvidenceCut || f.Code == tape.CodeEvidenceDropped || f.Code == tape.CodeTruncated && f.Field == "events"
 	})
 }
 

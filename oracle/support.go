@@ -129,7 +129,7 @@ func unasked(of *calls) map[int]bool {
 // rootless reports a tape of which it is not known how its run ended.
 func rootless(t *tape.Tape) bool {
 	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
-		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot && !failedAround(t) || f.Code == tape.CodeEvidenceCut
+		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot && !failedAround(t) || f.Code == tape.CodeEvidenceCut || f.Code == tape.CodeEvidenceDropped
 	})
 }
 

@@ -178,8 +178,12 @@ const (
 	CodeAuditMismatch       Code = "audit_mismatch"
 	CodeReplayTag           Code = "replay_tag"
 	CodeEvidenceCut         Code = "evidence_cut"
+	CodeEvidenceDropped     Code = "evidence_dropped"
 	CodeToolsUnproved       Code = "tools_unproved"
 )
+
+// Grades are all grades, the highest first.
+var Grades = []Grade{GradeOffline, GradeTools, GradeModel, GradePartial, GradeInspect}
 
 // FindingKinds is the table of all codes; docs/findings.md is generated from it.
 var FindingKinds = []FindingKind{
@@ -224,6 +228,7 @@ var FindingKinds = []FindingKind{
 	{CodeAuditUntrusted, SeverityWarning, "audit records of the run fail their hash chain or signature; nothing was taken from them"},
 	{CodeAuditMismatch, SeverityWarning, "audit records of the run are missing or untrusted, or do not agree with its spans; only what the spans confirm was taken"},
 	{CodeEvidenceCut, SeverityWarning, "the trace has more evidence than one derivation takes in; the tape was made of the earliest, all of it lies in the parts of the trace"},
+	{CodeEvidenceDropped, SeverityWarning, "a keep policy dropped evidence of the trace before other evidence of it was kept; what was dropped lies nowhere"},
 	{CodeToolsUnproved, SeverityInfo, "the tape does not claim that its tool calls can be served; the detail says which calls are the reason"},
 	{CodeReplayTag, SeverityWarning, "the tags that make the run a replay are empty, malformed or name several replays"},
 }

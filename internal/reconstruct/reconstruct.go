@@ -80,14 +80,14 @@ func fragments(run *rule.Run, t evidence.Trace) (frags, apart []*fragment.Fragme
 	}
 	spantree.ForgiveBorrowed(nodes)
 	names := map[string]bool{}
-	seen, handed := fragment.RedactionsOf(t.Set), false
+	seen, lost, handed := fragment.RedactionsOf(t.Set), t.Set.Dropped(), false
 	for _, f := range join.Stitch(run, divide.Divide(place.Link(run, nodes), t.TraceID)) {
 		isRun := f.IsRun()
 		handed = handed || f.HandsOn()
 		if !isRun && !f.Relays() {
 			continue
 		}
-		f.Seen, f.Cut = seen, t.Cut
+		f.Seen, f.Cut, f.Lost = seen, t.Cut, lost
 		if !isRun {
 			apart = append(apart, f)
 			continue
@@ -140,6 +140,9 @@ func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 	write.Redaction(b, nodes)
 	if f.Cut != "" {
 		b.Finding(tape.CodeEvidenceCut, 0, "", f.Cut)
+	}
+	if f.Lost {
+		b.Finding(tape.CodeEvidenceDropped, 0, "", "a keep policy had dropped evidence of the trace before this evidence came")
 	}
 	b.Tape.Fidelity.Rules = rulesOf(run, own, f, nodes)
 	oracle.Assess(b.Tape)

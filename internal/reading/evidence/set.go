@@ -245,6 +245,29 @@ func (s *Set) OnlyNotes() bool {
 
 func (i Item) isNote() bool { return i.Scope.Scope().Name() == segregation.NoteScope }
 
+// AddDropped notes that earlier evidence of a trace was dropped: it lies nowhere, and only a writer that dropped it knows. The note takes the marker of a redaction from an item
+// of the set.
+func (s *Set) AddDropped(trace pcommon.TraceID) {
+	resource := pcommon.NewMap()
+	for _, item := range s.all() {
+		resource = item.Resource.Resource().Attributes()
+		break
+	}
+	td := ptrace.NewTraces()
+	segregation.AppendDropped(td, trace, resource)
+	s.add(td, true)
+}
+
+// Dropped tells whether the set notes that other evidence of the trace was dropped.
+func (s *Set) Dropped() bool {
+	for _, item := range s.items {
+		if item.isNote() && segregation.IsDropped(item.Span) {
+			return true
+		}
+	}
+	return false
+}
+
 // Notes returns what the set says of replays beside its spans.
 func (s *Set) Notes() *Set {
 	notes := NewSet()

@@ -85,6 +85,28 @@ func (n *Notes) Append(td ptrace.Traces) {
 	}
 }
 
+// droppedKey is the attribute of a note that says that earlier evidence of its trace was dropped.
+const droppedKey = "evidence_dropped"
+
+// AppendDropped writes a note behind td: a keep policy dropped earlier evidence of the trace.
+func AppendDropped(td ptrace.Traces, trace pcommon.TraceID, resource pcommon.Map) {
+	rs := td.ResourceSpans().AppendEmpty()
+	handover.CopyMarker(resource, rs.Resource().Attributes())
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName(NoteScope)
+	span := ss.Spans().AppendEmpty()
+	span.SetName("evidence dropped")
+	span.SetTraceID(trace)
+	span.Attributes().PutBool(droppedKey, true)
+	IdentifyNote(span)
+}
+
+// IsDropped tells whether a note is of AppendDropped.
+func IsDropped(note ptrace.Span) bool {
+	_, ok := note.Attributes().Get(droppedKey)
+	return ok
+}
+
 // CountNotes counts the spans that are notes.
 func CountNotes(td ptrace.Traces) (n int) {
 	for _, rs := range td.ResourceSpans().All() {

@@ -19,6 +19,7 @@ type Fragment struct {
 	Entry  []*spantree.Node // entry spans above it, innermost first
 	Traces []string
 	Cut    string         // why the evidence of one of these traces is not all of it
+	Lost   bool           // a keep policy dropped evidence of one of these traces
 	Seen   Redactions     // what redaction the evidence of these traces went through
 	Own    bool           // named by its own first span: another run has its name, or other runs lie beside it
 	Parts  []*Fragment    // what it was united from, in order of time

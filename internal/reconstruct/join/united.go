@@ -26,6 +26,7 @@ func united(run []*part) *fragment.Fragment {
 		u.Seen, u.Cut = whole.Seen, whole.Cut
 	}
 	for _, f := range run {
+		u.Lost = u.Lost || f.Lost
 		u.Parts = append(u.Parts, f.Fragment)
 		u.Heads = append(u.Heads, f.Heads...)
 		u.Entry = append(u.Entry, f.Entry...)

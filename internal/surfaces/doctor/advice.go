@@ -48,6 +48,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeRedactionPartial:    {tape.SeverityWarning, "a part of the evidence was not redacted", always("agentredaction before agentrun in every pipeline, that of logs included; tapedeck scrub for what is stored")},
 	tape.CodeRedactionMixed:      {tape.SeverityWarning, "the evidence was redacted under several profiles or keys", always("the same profile and key on every collector of a deck")},
 	tape.CodeSecretGate:          {tape.SeverityWarning, "the gate found what redaction should have replaced", always("agentredaction before agentrun, with the rules that the gate knows (docs/redaction.md)")},
+	tape.CodeEvidenceDropped:     {tape.SeverityWarning, "a keep policy dropped earlier evidence of the trace", always("a longer quiet_period of agentrun, so that late spans come with their run")},
 	tape.CodeEvidenceCut:         {tape.SeverityWarning, "the trace is larger than what one tape is made of", always("give each run a trace id of its own; else raise bounds of the tape exporter, or --max-items, --max-bytes and --max-parts of derive")},
 	tape.CodeNoRoot:              {tape.SeverityInfo, "no span stands for the run", noRoot},
 	tape.CodeUnmatchedToolResult: {tape.SeverityInfo, "results belong to no requested call", always("no setting: the instrumentation must record the ids of tool calls")},
