@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/retention"
@@ -133,6 +134,9 @@ func (f *gcFlags) runsOf(ctx context.Context, d *deck.Deck, ref string, failed *
 	}
 	finder := replay.Finder{Deck: d.URL(), Tenant: f.tenant, Limit: runs.DefaultLimit, Warn: func(format string, args ...any) { say(stderr, format, args...) }, Usage: func() string { return "gc DECK --hold" }}
 	for at, err := range finder.Resolve(ctx, ref, replay.SeveralRuns) {
+		if trace, _, isRun := strings.Cut(ref, "-"); isRun && errors.Is(err, deck.ErrDropped) {
+			return f.runsOf(ctx, d, trace, failed, stderr)
+		}
 		if err != nil {
 			*failed = err
 			return nil

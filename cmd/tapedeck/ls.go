@@ -193,7 +193,7 @@ func (f *lsFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	if by, ok := strings.CutSuffix(f.sort, shortColumn); ok && (by == "" || by == "-") {
 		f.sort = by + "run_id"
 	}
-	q := view.Query{Columns: append(slices.Clone(columns), "run_id", strings.TrimPrefix(f.sort, "-")), Limit: f.limit}
+	q := view.Query{Columns: append(slices.Clone(columns), "run_id", "keep", strings.TrimPrefix(f.sort, "-")), Limit: f.limit, Dropped: f.format != "refs"}
 	q.First, q.Last = strings.CutPrefix(f.sort, "-")
 	var runs []view.Run
 	for r, err := range f.filter.runs(ctx, d, q, stderr, &failed) {
@@ -207,6 +207,9 @@ func (f *lsFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	runs = f.first(runs)
 	if f.format == "table" && f.columns == "" && severalAreas(runs) {
 		columns = slices.Insert(columns, slices.Index(columns, shortColumn)+1, "area")
+	}
+	if f.format == "table" && f.columns == "" && slices.ContainsFunc(runs, func(r view.Run) bool { return r.Dropped() }) {
+		columns = append(columns, "keep")
 	}
 	if err := f.show(stdout, runs, columns); err != nil {
 		return err
@@ -341,7 +344,9 @@ func (l listedRun) MarshalJSON() ([]byte, error) {
 		v, _ := l.run.Value(column)
 		switch column {
 		case "url":
-			v = l.run.Ref.URL
+			if v = nil; !l.run.Dropped() {
+				v = l.run.Ref.URL
+			}
 		case shortColumn:
 			v = l.ids.Of(l.run.RunID)
 		}

@@ -64,10 +64,11 @@ type deckStats struct {
 	TapeBytes    int64          `json:"tape_bytes"` // of the runs, as they are read
 	Objects      int            `json:"objects"`    // of the deck
 	StoredBytes  int64          `json:"stored_bytes"`
+	Keep         map[string]int `json:"keep,omitempty"` // why content was kept or not, of runs that a keep policy decided about
 }
 
 // statsColumns are what deckStats.add looks at.
-var statsColumns = []string{"started_at", "status", "grade", "findings", "agent", "model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "tape_bytes"}
+var statsColumns = []string{"started_at", "status", "grade", "findings", "agent", "model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "tape_bytes", "keep"}
 
 func runStats(ctx context.Context, f *runFilter, address string, asJSON bool, stdout, stderr io.Writer) (err error) {
 	if err := f.check(); err != nil {
@@ -78,9 +79,9 @@ func runStats(ctx context.Context, f *runFilter, address string, asJSON bool, st
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	s := deckStats{Layout: layoutName(d), Areas: map[string]int{}, Days: map[string]int{}, Status: map[string]int{}, Grades: map[string]int{}, Findings: map[string]int{}, Agents: map[string]int{}}
+	s := deckStats{Layout: layoutName(d), Areas: map[string]int{}, Days: map[string]int{}, Status: map[string]int{}, Grades: map[string]int{}, Findings: map[string]int{}, Agents: map[string]int{}, Keep: map[string]int{}}
 	failed := 0
-	for r, err := range f.runs(ctx, d, view.Query{Columns: statsColumns}, stderr, &failed) {
+	for r, err := range f.runs(ctx, d, view.Query{Columns: statsColumns, Dropped: true}, stderr, &failed) {
 		if err != nil {
 			return err
 		}
@@ -119,6 +120,9 @@ func (s *deckStats) add(m *reel.Meta) {
 		s.Findings[code]++
 	}
 	s.Agents[m.Agent]++
+	if m.Keep != "" {
+		s.Keep[m.Keep]++
+	}
 	for to, from := range map[*int64]*int64{&s.ModelCalls: m.ModelCalls, &s.ToolCalls: m.ToolCalls, &s.InputTokens: m.InputTokens, &s.OutputTokens: m.OutputTokens} {
 		if from != nil {
 			*to += *from
@@ -144,7 +148,7 @@ func (s *deckStats) text() string {
 	for _, sum := range []struct {
 		name   string
 		counts map[string]int
-	}{{"area", s.Areas}, {"status", s.Status}, {"grade", s.Grades}, {"finding", s.Findings}, {"agent", s.Agents}, {"day", s.Days}} {
+	}{{"area", s.Areas}, {"status", s.Status}, {"grade", s.Grades}, {"finding", s.Findings}, {"agent", s.Agents}, {"keep", s.Keep}, {"day", s.Days}} {
 		for _, key := range slices.Sorted(maps.Keys(sum.counts)) {
 			fmt.Fprintf(w, "%s\t%s\t%d\n", sum.name, cmp.Or(printable(key), "-"), sum.counts[key])
 			sum.name = ""

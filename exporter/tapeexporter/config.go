@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
@@ -55,6 +56,9 @@ type Config struct {
 	Gate string `mapstructure:"gate"`
 	// GateProfile says what the gate searches for.
 	GateProfile GateProfile `mapstructure:"gate_profile"`
+
+	// Keep says which runs keep their content; absent keeps all.
+	Keep configoptional.Optional[keep.Config] `mapstructure:"keep"`
 
 	// Signing says with which key tapes are signed.
 	Signing SigningConfig `mapstructure:"signing"`
@@ -146,6 +150,8 @@ func createDefaultConfig() component.Config {
 		Bounds:      BoundsConfig{generation.DefaultBounds.Bytes, generation.DefaultBounds.Items, generation.DefaultBounds.Parts},
 		Timeout:     timeout,
 		Retry:       retry,
+		// Absent; what a user who writes `keep:` starts from keeps nothing that he does not name.
+		Keep: configoptional.Default(keep.Config{}),
 		// Off; what a user who writes `sending_queue:` starts from.
 		Queue: configoptional.Default(queue),
 	}
@@ -191,6 +197,11 @@ func (c *Config) Validate() error {
 	}
 	if _, err := signature.ReadSigner(c.Signing.KeyFile); err != nil {
 		errs = append(errs, fmt.Errorf("signing: %w", err))
+	}
+	if c.Keep.HasValue() {
+		if err := c.Keep.Get().Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("keep: %w", err))
+		}
 	}
 	if b := c.Bounds; b.MaxBytes < 1 || b.MaxItems < 1 || b.MaxParts < 1 {
 		errs = append(errs, errors.New("bounds: max_bytes, max_items and max_parts must be at least 1"))

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/surfaces/configcheck/configchecktest"
@@ -40,6 +41,7 @@ func TestConfigDefaultsWaitForTheStoreWithoutEnd(t *testing.T) {
 	require.True(t, cfg.Retry.Enabled)
 	require.Zero(t, cfg.Retry.MaxElapsedTime)
 	require.False(t, cfg.Queue.HasValue())
+	require.False(t, cfg.Keep.HasValue())
 }
 
 func TestConfigTakesEveryOption(t *testing.T) {
@@ -57,6 +59,9 @@ func TestConfigTakesEveryOption(t *testing.T) {
 		Disable: []string{"ip-address"}, RulesFiles: []string{"testdata/rules.yaml"}, Allow: redact.Allow{Values: []string{"support@example.com"}},
 	}, cfg.GateProfile)
 	require.Equal(t, BoundsConfig{1_000_000, 2000, 30}, cfg.Bounds)
+	require.Equal(t, &keep.Config{
+		Errors: true, Grades: []string{"partial", "inspect"}, Findings: []string{"result_disputed"}, Agents: []string{"billing", "triage-*"}, SlowerThan: 30 * time.Second, Percent: 2.5,
+	}, cfg.Keep.Get())
 	require.Equal(t, 20*time.Second, cfg.Timeout.Timeout)
 	require.Equal(t, time.Second, cfg.Retry.InitialInterval)
 	require.Equal(t, 0.25, cfg.Retry.RandomizationFactor)
@@ -101,6 +106,8 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 		"gate_no_rules_file":    "none.yaml",
 		"bounds":                "max_parts must be at least 1",
 		"compression":           `compression must be none or zstd, got "gzip"`,
+		"keep":                  `keep: grades: unknown grade "poor", known: offline, tools, model, partial, inspect`,
+		"keep_nothing":          "keep: no runs are named",
 		"side":                  `accept must be production, replay, undecided or empty, got "everything"`,
 		"queue_of_items":        "sending_queue::sizer must be requests or bytes",
 		"keys":                  "replay: keys: \"tapedeck.run.key\" lies in the reserved namespace",

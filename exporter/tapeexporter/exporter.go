@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
@@ -161,7 +162,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	e.deck = d
 	options := derive.Options{
 		Options: generation.Options{Producer: generation.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Bounds: e.cfg.Bounds.bounds(), Sign: e.sign},
-		Accept:  derive.Accept(e.cfg.Accept), Gate: gate, EvidenceAlone: e.cfg.evidenceAlone(), Warn: e.warn,
+		Accept:  derive.Accept(e.cfg.Accept), Gate: gate, EvidenceAlone: e.cfg.evidenceAlone(), Keep: e.cfg.Keep.Get(), Warn: e.warn,
 	}
 	if d.Layout() == deck.LayoutReels {
 		e.writer = derive.NewReelWriter(d, options, e.cfg.Reel)
@@ -313,9 +314,10 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 	known := e.tags.tagsOf(g.key)
 	set.AddTags(g.key.trace, known, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
-	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst(), Idle: idle, GoesOn: goesOn})
+	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst(), Late: g.isLate(), Idle: idle, GoesOn: goesOn})
 	if stored != nil {
 		e.placed(ctx, stored.Placement, trace)
+		e.kept(ctx, stored.Keep)
 	}
 	for _, r := range written {
 		e.telemetry.ExporterTapeWrittenRuns.Add(ctx, 1, metric.WithAttributes(
@@ -392,6 +394,17 @@ func (e *tapeExporter) placed(ctx context.Context, p derive.Placement, trace []z
 			side = "replay"
 		}
 		e.telemetry.ExporterTapeRefusedTraces.Add(ctx, 1, metric.WithAttributes(attribute.String("side", side)))
+	}
+}
+
+// kept counts what the keep policy decided.
+func (e *tapeExporter) kept(ctx context.Context, reason keep.Reason) {
+	switch reason {
+	case "":
+	case keep.Dropped:
+		e.telemetry.ExporterTapeDroppedTraces.Add(ctx, 1)
+	default:
+		e.telemetry.ExporterTapeKeptTraces.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", string(reason))))
 	}
 }
 

@@ -182,6 +182,9 @@ func copyTo(td ptrace.Traces, groups []*group, groupOf []*group) {
 // isFirst tells whether nothing of the trace was passed on before, as far as agentrun knows.
 func (g *group) isFirst() bool { return g.marked && g.items > 0 && g.spans >= g.items }
 
+// isLate tells whether agentrun has passed on other evidence of the trace before.
+func (g *group) isLate() bool { return g.marked && g.items > g.spans }
+
 // pick copies some traces as they are, for another attempt.
 func pick(td ptrace.Traces, keep map[groupKey]bool) ptrace.Traces {
 	g := &group{traces: ptrace.NewTraces(), resource: -1, scope: -1}

@@ -6,6 +6,7 @@ package deck
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 // Causes that callers can ask for with errors.Is.
 var (
 	ErrNotFound  = errors.New("not found")
+	ErrDropped   = fmt.Errorf("its content was not kept: %w", ErrNotFound) // the run is known
 	ErrTooLarge  = errors.New("object above the size limit")
 	ErrBadKey    = errors.New("bad key")
 	ErrBadURL    = errors.New("bad deck URL")

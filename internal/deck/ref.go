@@ -178,13 +178,30 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 		}
 	}
 	if len(refs) == 0 {
-		reason := fmt.Sprintf("no tape for %q", shorten(id))
-		if len(locations) > 0 {
-			reason += "; its evidence is there, a complete tape is not"
-		}
-		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Reason: reason, Err: ErrNotFound}
+		return nil, d.notFound(ctx, id, locations)
 	}
 	return refs, nil
+}
+
+// notFound is the error about an id of which no location has a tape.
+func (d *Deck) notFound(ctx context.Context, id string, locations []Location) error {
+	e := &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Reason: fmt.Sprintf("no tape for %q", shorten(id)), Err: ErrNotFound}
+	if len(locations) == 0 {
+		return e
+	}
+	if l, ok := d.store.(Locator); ok {
+		dropped, err := l.Dropped(ctx, locations[0])
+		if err != nil {
+			return err
+		}
+		if dropped {
+			e.Reason += "; the keep policy of the collector that wrote the run did not take it, so its row is all there is (tapedeck ls shows it)"
+			e.Err = ErrDropped
+			return e
+		}
+	}
+	e.Reason += "; its evidence is there, a complete tape is not"
+	return e
 }
 
 // qualifier cuts an id that is qualified: acme/4b1d…, runs/acme/4b1d….

@@ -43,6 +43,8 @@ type Locator interface {
 	Locate(ctx context.Context, area Area, prefix string) iter.Seq2[Location, error]
 	// Named returns the locations of the traces that may have a run with this invocation, task, correlation or conversation id.
 	Named(ctx context.Context, id string) ([]Location, error)
+	// Dropped tells whether the runs of a location are known, and their content was not kept.
+	Dropped(ctx context.Context, l Location) (bool, error)
 }
 
 var (

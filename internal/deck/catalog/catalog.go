@@ -96,6 +96,8 @@ type Choice struct {
 	Search        string // in ids, names, models, tools and the question; case does not count
 	Sort          string // one of Sorts; the greatest is the first
 	Skip, Limit   int
+	// Dropped lists runs, too, whose content was not kept.
+	Dropped bool
 	// Each, if there is one, is shown every run that is chosen, whatever is skipped. Models and tools are
 	// read for it.
 	Each func(*view.Run)
@@ -105,7 +107,7 @@ type Choice struct {
 var Sorts = []string{"started_at", "duration_ms", "model_calls", "tool_calls", "output_tokens"}
 
 // columns are what a listed run has.
-var columns = []string{"run_id", "started_at", "agent", "service", "status", "error_type", "grade", "model_calls", "tool_calls", "duration_ms", "input_tokens", "output_tokens", "findings", "user_message", "area", "tenant", "trace_id", "root_span_id"}
+var columns = []string{"run_id", "started_at", "agent", "service", "status", "error_type", "grade", "model_calls", "tool_calls", "duration_ms", "input_tokens", "output_tokens", "findings", "user_message", "area", "tenant", "trace_id", "root_span_id", "keep"}
 
 var searched = []string{"run_id", "conversation_id", "task_id", "agent", "service", "user_message", "tools", "models", "error_type"}
 
@@ -127,7 +129,7 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 		choice.Sort = Sorts[0]
 	}
 	most := choice.Skip + choice.Limit + 1 // one more tells whether there are more
-	q := choice.Query(view.Query{Columns: columns, First: choice.Sort, Last: true, Limit: most})
+	q := choice.Query(view.Query{Columns: columns, First: choice.Sort, Last: true, Limit: most, Dropped: choice.Dropped})
 	if choice.Each != nil {
 		q.Columns, q.Limit = append(slices.Clone(columns), "models", "tools"), 0
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 )
 
@@ -34,6 +35,14 @@ func (w *ReelWriter) Close() { w.rows.Close() }
 // Deliver makes the evidence of a trace durable together with the tapes that it gives by itself. Its errors are those of Writer.Deliver, and of this trace alone
 // unless the store fails. Repeating it changes nothing for a reader.
 func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
+	before, err := w.earlier(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return w.deliver(ctx, r, before)
+}
+
+func (w *ReelWriter) deliver(ctx context.Context, r Request, before earlier) (s *Stored, written []Written, err error) {
 	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set}}
 	location := w.place(r, s)
 	lent := newLoan()
@@ -47,13 +56,22 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 		Tenant: r.Tenant, TraceID: r.TraceID, ReplayRunID: location.ReplayRunID, ReplayOf: s.Placement.Verdict.Of, Area: string(location.Area), Part: own, Parts: []string{own},
 		Complete: r.Complete,
 	}}
-	rows, written, failure := w.derive(ctx, location, s, row, lent.text)
+	rows, written, failure := w.derive(ctx, r, before, location, s, row, lent.text)
 	if rows == nil {
 		return nil, nil, failure
 	}
+	if before.dropped && s.Keep != keep.Dropped {
+		if noted, err := r.noteDropped(); err != nil {
+			return nil, nil, err
+		} else if noted {
+			before.decided = s.Keep
+			lent.end()
+			return w.deliver(ctx, r, before)
+		}
+	}
 	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
 	r.Set = nil
-	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Placement: s.Placement}
+	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Placement: s.Placement, Keep: s.Keep}
 	idle := func() {
 		lent.end()
 		if r.Idle != nil {
@@ -82,8 +100,12 @@ func (l *loan) end() {
 
 // derive makes the rows of a part: with its tapes, or alone where there are none or the gate keeps them. Such
 // a failure comes with the rows. Without rows the gate has failed itself. The tapes lie in text.
-func (w *ReelWriter) derive(ctx context.Context, location deck.Location, s *Stored, row reel.Row, text *[]byte) ([]reel.Row, []Written, error) {
+func (w *ReelWriter) derive(ctx context.Context, r Request, before earlier, location deck.Location, s *Stored, row reel.Row, text *[]byte) ([]reel.Row, []Written, error) {
 	derived, failure := w.deriver.DerivePart(&s.Evidence, row.Part, text)
+	if !s.Placement.Refused {
+		s.Keep = w.decide(r, before, derived, failure)
+		row.Keep = string(s.Keep)
+	}
 	if failure == nil && !s.Placement.Refused {
 		failure = w.passFiles(ctx, location, row.Parts, derived.Runs)
 		if q := (*QuarantineError)(nil); failure != nil && !errors.As(failure, &q) {
@@ -94,6 +116,13 @@ func (w *ReelWriter) derive(ctx context.Context, location deck.Location, s *Stor
 		derived = &generation.Derived{Generation: w.deriver.Name(w.deriver.Items(&s.Evidence), row.Parts)}
 	}
 	rows := w.deriver.Rows(row, derived)
+	if s.Keep == keep.Dropped {
+		drop(rows)
+		if errors.Is(failure, generation.ErrNoRun) {
+			failure = nil // nobody misses a run that was not to be kept
+		}
+		return rows, nil, failure
+	}
 	if w.options.EvidenceAlone {
 		for i := range rows {
 			rows[i].Tape = nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/tape"
@@ -29,6 +30,8 @@ type Options struct {
 	Gate *Gate
 	// EvidenceAlone keeps the tapes out of reels: whoever reads derives them. It changes no output.
 	EvidenceAlone bool
+	// Keep says which runs keep their content; nil keeps all. A run that is dropped leaves a row without content in a deck of reels, and nothing in one of files.
+	Keep *keep.Config
 	// Warn is called with errors that did no harm; nil is nobody.
 	Warn func(error)
 }
@@ -39,6 +42,7 @@ type Writer struct {
 	options Options
 	deriver *generation.Deriver
 	turns   turns
+	kept    keptRuns
 }
 
 // The stages of a delivery at which evidence is read, beside those of a derivation.
@@ -66,6 +70,8 @@ type Request struct {
 	// First says that nothing of the trace was passed on before, as far as the sender knows. It saves looking
 	// into the deck beforehand; an error in it costs work and changes nothing that is written.
 	First bool
+	// Late says that the sender has passed on other evidence of the trace before.
+	Late bool
 	// Idle, if there is one, is called when nothing is left to do but to wait for other traces, with which
 	// this one shares an object.
 	Idle func()
@@ -95,11 +101,13 @@ type Stored struct {
 	generation.Evidence
 	// Placement tells where it lies.
 	Placement Placement
-	target    *deck.LocationWriter
-	state     deck.LocationState
-	request   Request   // as it came; empty for what was loaded
-	delivery  *delivery // nil for what was loaded
-	done      *outcome  // of another delivery, which has just derived from the same parts
+	// Keep tells why the content was kept, or that it was dropped; empty without a policy.
+	Keep     keep.Reason
+	target   *deck.LocationWriter
+	state    deck.LocationState
+	request  Request   // as it came; empty for what was loaded
+	delivery *delivery // nil for what was loaded
+	done     *outcome  // of another delivery, which has just derived from the same parts
 }
 
 // Write is Deliver for a caller who need not know where the evidence went.
@@ -112,6 +120,20 @@ func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
 // nothing. Several deliveries of one trace may be under way at once. Each makes its part durable, and as few
 // as possible derive. All return when tapes of all their parts are there.
 func (w *Writer) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
+	reason, err := w.drops(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if reason == keep.Dropped {
+		return &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID}, Keep: reason}, nil, nil
+	}
+	if s, written, err = w.deliver(ctx, r); s != nil {
+		s.Keep = reason
+	}
+	return s, written, err
+}
+
+func (w *Writer) deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
 	d := w.turns.join(r.Tenant, r.TraceID)
 	defer w.turns.leave(r.Tenant, r.TraceID, d)
 	early, written, err := w.writeFirst(ctx, r, d)

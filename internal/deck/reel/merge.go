@@ -255,8 +255,12 @@ func (w *merging) left(ctx context.Context, rows []piece) ([]piece, error) {
 	return kept, nil
 }
 
-// derive puts the tapes of all evidence in the place of the first row.
+// derive puts the tapes of all evidence in the place of the first row that has content.
 func (w *merging) derive(ctx context.Context, s *settled) error {
+	at := slices.IndexFunc(s.rows, func(m Meta) bool { return !m.Dropped() })
+	if at < 0 {
+		return nil // what has content is not merged here
+	}
 	if w.DryRun {
 		w.done.Derived++
 		return nil
@@ -272,8 +276,8 @@ func (w *merging) derive(ctx context.Context, s *settled) error {
 		return nil
 	}
 	w.done.Derived++
-	first := s.rows[0]
-	s.rows, s.from = s.rows[1:], s.from[1:]
+	first := s.rows[at]
+	s.rows, s.from = slices.Delete(s.rows, at, at+1), slices.Delete(s.from, at, at+1)
 	if m := rows[0].Meta; w.Tombs != nil && m.RunID != "" && w.Tombs.generation(TraceKey{m.Tenant, m.TraceID}, m.Generation()) {
 		// These very tapes were taken away: the row says that they were made, and holds nothing of them.
 		without := first.bare()
@@ -281,7 +285,7 @@ func (w *merging) derive(ctx context.Context, s *settled) error {
 		rows = []Row{{Meta: without}}
 	}
 	for i := range rows {
-		rows[i].Part, rows[i].Complete, rows[i].Area = first.Part, first.Complete, string(s.all.Location.Area)
+		rows[i].Part, rows[i].Complete, rows[i].Area, rows[i].Keep = first.Part, first.Complete, string(s.all.Location.Area), first.Keep
 	}
 	s.made = make([]*Row, len(rows)+len(s.rows))
 	metas := make([]Meta, len(rows))
@@ -521,11 +525,11 @@ func (c *Catalog) Outdated(ctx context.Context, o Object, tombs *Tombs, revision
 		if revision == 0 {
 			break
 		}
-		rows, err := f.metas(ctx, s, []string{"parts", "revision"})
+		rows, err := f.metas(ctx, s, []string{"parts", "revision", "keep"})
 		if err != nil {
 			return false, err
 		}
-		if slices.ContainsFunc(rows, func(m Meta) bool { return len(m.Parts) > 0 && m.Revision < int64(revision) }) {
+		if slices.ContainsFunc(rows, func(m Meta) bool { return len(m.Parts) > 0 && m.Revision < int64(revision) && !m.Dropped() }) {
 			return true, nil
 		}
 	}

@@ -257,6 +257,9 @@ func TestUnionDependsOnTheSetOfRowsAlone(t *testing.T) {
 				m.RootSpanID = hexOf(r.IntN(2), 16)
 				m.RunID, m.TapeID = m.TraceID+"-"+m.RootSpanID, fmt.Sprintf("%s-%d-%d", m.RootSpanID, len(parts), m.Revision)
 			}
+			if m.Keep = []string{"", "error", KeepDropped}[r.IntN(3)]; m.Dropped() {
+				m.EvidenceBytes = 0
+			}
 			rows = append(rows, &Entry{Meta: m})
 		}
 		want := unionOf(Unite(rows))

@@ -81,8 +81,15 @@ type Meta struct {
 	Signature       string   `parquet:"signature,optional"` // of the tape (package signature); reels of older programs have no such column
 	RedactionPolicy string   `parquet:"redaction_policy,optional,dict"`
 	RedactionKeyID  string   `parquet:"redaction_key_id,optional,dict"`
-	Complete        bool     `parquet:"complete"` // the runs of the trace have ended as far as its writer could know
+	Complete        bool     `parquet:"complete"`           // the runs of the trace have ended as far as its writer could know
+	Keep            string   `parquet:"keep,optional,dict"` // why a policy kept the content of the row, or KeepDropped; reels of older programs have no such column
 }
+
+// KeepDropped is the value of Meta.Keep in a row whose content was dropped: neither its evidence nor its tape lies in the deck.
+const KeepDropped = "dropped"
+
+// Dropped tells whether the content of the row was not kept.
+func (m *Meta) Dropped() bool { return m.Keep == KeepDropped }
 
 // Row is one row of a reel.
 type Row struct {

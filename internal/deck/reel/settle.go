@@ -45,16 +45,16 @@ func settle(merged, others []piece, revision int) settled {
 	}
 	s := settled{all: Unite(slices.Concat(entries(merged), entries(others)))}
 	current := s.all.Current
-	if current != nil && current.Revision < revision {
+	if current != nil && current.Revision < revision && !s.all.Dropped {
 		current = nil
 	}
-	s.pending = current == nil && len(s.all.Parts) > 0
+	s.pending = current == nil && len(s.all.Parts) > 0 && !s.all.Dropped
 	level := map[*Entry]int{}
 	for _, p := range merged {
 		level[p.Entry] = p.level
 	}
 	inCurrent := func(e *Entry) bool {
-		return current != nil && slices.Equal(e.Parts, s.all.Parts) && e.Generation() == current.Generation
+		return current != nil && e.Dropped() == s.all.Dropped && slices.Equal(e.Parts, s.all.Parts) && e.Generation() == current.Generation
 	}
 	local := Unite(entries(merged)).Entries
 	keep := func(e *Entry, bare bool) {

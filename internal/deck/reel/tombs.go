@@ -178,5 +178,5 @@ func (t *Tombs) leads(ctx context.Context, l deck.Location) (to deck.Location, e
 // bare is a row of the same evidence without the derivation.
 func (m *Meta) bare() Meta {
 	return Meta{Tenant: m.Tenant, TraceID: m.TraceID, ReplayRunID: m.ReplayRunID, ReplayOf: m.ReplayOf, EvidenceBytes: m.EvidenceBytes, Area: m.Area, Part: m.Part,
-		Items: m.Items, Formats: m.Formats, Complete: m.Complete}
+		Items: m.Items, Formats: m.Formats, Complete: m.Complete, Keep: m.Keep}
 }

@@ -30,6 +30,9 @@ type Trace struct {
 	Current *Derivation
 	// Entries are all rows, in the order of compare, each once.
 	Entries []*Entry
+	// Dropped tells that no row has content: a policy kept nothing of the trace. Current is then the newest derivation that was made of any of its evidence, and Parts
+	// names that evidence, which lies nowhere.
+	Dropped bool
 }
 
 // Derivation is the tapes that one call of a writer has made.
@@ -37,6 +40,7 @@ type Derivation struct {
 	deck.Generation
 	Formats []string
 	Runs    []*Entry // by root span id; none if the evidence holds no run
+	of      []string // the parts
 }
 
 // Unite makes one of the rows of one trace. What it returns does not depend on their order, nor on which reels they lie in, nor on how often a row is there.
@@ -44,6 +48,8 @@ func Unite(rows []*Entry) *Trace {
 	t := &Trace{Entries: slices.Clone(rows)}
 	slices.SortStableFunc(t.Entries, func(a, b *Entry) int { return a.order(b) })
 	t.Entries = slices.CompactFunc(t.Entries, func(a, b *Entry) bool { return a.sameRow(&b.Meta) })
+	// Rows without content say nothing of a trace that has content elsewhere.
+	t.Dropped = len(t.Entries) > 0 && !slices.ContainsFunc(t.Entries, func(e *Entry) bool { return !e.Dropped() })
 	var area deck.Area
 	for _, e := range t.Entries {
 		t.Location.Tenant, t.Location.TraceID = e.Tenant, e.TraceID
@@ -56,7 +62,7 @@ func Unite(rows []*Entry) *Trace {
 		case area == "" || area == deck.AreaUndecided:
 			area = have
 		}
-		if e.Part != "" {
+		if e.Part != "" && e.Dropped() == t.Dropped {
 			t.Parts = append(t.Parts, e.Part)
 		}
 	}
@@ -65,13 +71,13 @@ func Unite(rows []*Entry) *Trace {
 	t.Parts = slices.Compact(t.Parts)
 	derivations := map[deck.Generation]*Derivation{}
 	for _, e := range t.Entries {
-		if len(e.Parts) == 0 || !slices.Equal(e.Parts, t.Parts) {
+		if len(e.Parts) == 0 || e.Dropped() != t.Dropped || !t.Dropped && !slices.Equal(e.Parts, t.Parts) {
 			continue // made of less, or of what was taken away since
 		}
 		g := e.Generation()
 		d := derivations[g]
 		if d == nil {
-			d = &Derivation{Generation: g, Formats: e.Formats}
+			d = &Derivation{Generation: g, Formats: e.Formats, of: e.Parts}
 			derivations[g] = d
 		}
 		if i := slices.IndexFunc(d.Runs, func(have *Entry) bool { return have.RootSpanID == e.RootSpanID }); e.RunID != "" && i < 0 {
@@ -83,7 +89,11 @@ func Unite(rows []*Entry) *Trace {
 			t.Current = d
 		}
 	}
+	if t.Dropped {
+		t.Parts = nil
+	}
 	if t.Current != nil {
+		t.Parts = t.Current.of
 		slices.SortFunc(t.Current.Runs, func(a, b *Entry) int { return strings.Compare(a.RootSpanID, b.RootSpanID) })
 	}
 	return t
@@ -103,13 +113,30 @@ func (t *Trace) evidenceAlone() bool {
 // order is compare, and of rows that say the same the one first that has content: in the reel that has it.
 func (e *Entry) order(o *Entry) int {
 	return cmp.Or(e.compare(&o.Meta), strings.Compare(e.Area, o.Area), strings.Compare(e.ReplayRunID, o.ReplayRunID), strings.Compare(e.TapeID, o.TapeID),
-		slices.Compare(e.Parts, o.Parts), strings.Compare(e.Signature, o.Signature), -cmp.Compare(e.EvidenceBytes, o.EvidenceBytes), -cmp.Compare(e.TapeBytes, o.TapeBytes))
+		slices.Compare(e.Parts, o.Parts), strings.Compare(dropped(e), dropped(o)), strings.Compare(e.Signature, o.Signature), -cmp.Compare(e.EvidenceBytes, o.EvidenceBytes), -cmp.Compare(e.TapeBytes, o.TapeBytes), strings.Compare(e.Keep, o.Keep))
+}
+
+// dropped orders rows with content before those without.
+func dropped(e *Entry) string {
+	if e.Dropped() {
+		return e.Keep
+	}
+	return ""
 }
 
 // sameRow tells rows of which one is enough: the same run by the same derivation from the same part, or the same part without a run.
 func (m *Meta) sameRow(o *Meta) bool {
-	return m.compare(o) == 0 && m.Area == o.Area && m.ReplayRunID == o.ReplayRunID && m.TapeID == o.TapeID && slices.Equal(m.Parts, o.Parts) && m.Signature == o.Signature &&
+	return m.compare(o) == 0 && m.Area == o.Area && m.ReplayRunID == o.ReplayRunID && m.TapeID == o.TapeID && slices.Equal(m.Parts, o.Parts) && m.Dropped() == o.Dropped() && m.Signature == o.Signature &&
 		(m.EvidenceBytes == o.EvidenceBytes || o.EvidenceBytes == 0) && (m.TapeBytes == o.TapeBytes || o.TapeBytes == 0)
+}
+
+// Keep is why the content of the trace was kept: what the first of its rows with content says.
+func (t *Trace) Keep() string {
+	i := slices.IndexFunc(t.Entries, func(e *Entry) bool { return e.Dropped() == t.Dropped })
+	if i < 0 {
+		return ""
+	}
+	return t.Entries[i].Keep
 }
 
 // evidence is a row that has the evidence of a part; nil if none has.

@@ -42,7 +42,7 @@ var ErrLimit = errors.New("the deck holds more traces than are searched")
 // deck.ErrAmbiguous are wrapped as by deck.Find.
 func Find(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 	refs, err := d.Find(ctx, q.ID, q.Tenant)
-	if err == nil || !errors.Is(err, deck.ErrNotFound) && !errors.Is(err, deck.ErrBadKey) || isRunID(q.ID) || q.ID == "" {
+	if err == nil || !errors.Is(err, deck.ErrNotFound) && !errors.Is(err, deck.ErrBadKey) || isRunID(q.ID) || q.ID == "" || errors.Is(err, deck.ErrDropped) {
 		return refs, err
 	}
 	if refs, searchErr := search(ctx, d, q); searchErr != nil || len(refs) > 0 {

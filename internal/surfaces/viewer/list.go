@@ -106,7 +106,7 @@ func isCondition(text string) bool {
 }
 
 func (q query) choice() catalog.Choice {
-	c := catalog.Choice{Filter: filter.Filter{Since: q["since"], Until: q["until"], Area: q["area"], Listed: true}, Sort: q["sort"], Skip: q.page() * listRuns, Limit: listRuns}
+	c := catalog.Choice{Filter: filter.Filter{Since: q["since"], Until: q["until"], Area: q["area"], Listed: true}, Sort: q["sort"], Skip: q.page() * listRuns, Limit: listRuns, Dropped: true}
 	if text := strings.TrimSpace(q["q"]); isCondition(text) {
 		c.Where = text
 	} else {
@@ -237,6 +237,9 @@ func newRow(r *view.Run, now time.Time) row {
 		ModelCalls: number(m.ModelCalls), ToolCalls: number(m.ToolCalls), In: number(m.InputTokens), Out: number(m.OutputTokens),
 		Area: string(r.Ref.Location.Area), Tenant: timeline.Short(m.Tenant, 40), Findings: len(m.Findings)}
 	x.ErrorName = x.Error[strings.LastIndexByte(x.Error, '.')+1:]
+	if m.Dropped() {
+		x.Asked = "(content not kept)"
+	}
 	if m.StartedAt != 0 {
 		at := time.UnixMicro(m.StartedAt).UTC()
 		layout := "2 Jan 15:04:05"

@@ -177,6 +177,8 @@ func fail(w http.ResponseWriter, err error) {
 		for _, r := range several.Refs[:min(len(several.Refs), 20)] {
 			v.Links = append(v.Links, address(r, ""))
 		}
+	case errors.Is(err, deck.ErrDropped):
+		v.Text, status = "the content of this run was not kept: the keep policy of the collector that wrote it did not take it", http.StatusNotFound
 	case errors.Is(err, deck.ErrNotFound):
 		v.Text, status = "there is no such run in this deck", http.StatusNotFound
 	case errors.Is(err, tape.ErrAltered):

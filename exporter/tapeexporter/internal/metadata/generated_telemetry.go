@@ -30,9 +30,11 @@ type TelemetryBuilder struct {
 	ExporterTapeCompactedBytes    metric.Int64Counter
 	ExporterTapeCompactedReels    metric.Int64Counter
 	ExporterTapeCompactions       metric.Int64Counter
+	ExporterTapeDroppedTraces     metric.Int64Counter
 	ExporterTapeEmptyTraces       metric.Int64Counter
 	ExporterTapeFindings          metric.Int64Counter
 	ExporterTapeIgnoredSpans      metric.Int64Counter
+	ExporterTapeKeptTraces        metric.Int64Counter
 	ExporterTapeLeakedTraces      metric.Int64Counter
 	ExporterTapePromotedTraces    metric.Int64Counter
 	ExporterTapeQuarantinedTraces metric.Int64Counter
@@ -94,6 +96,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{compaction}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterTapeDroppedTraces, err = builder.meter.Int64Counter(
+		"otelcol_exporter_tape_dropped_traces",
+		metric.WithDescription("Deliveries whose content the keep policy dropped, re-deliveries included. In a deck of reels a row without content is durable. [Alpha]"),
+		metric.WithUnit("{trace}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterTapeEmptyTraces, err = builder.meter.Int64Counter(
 		"otelcol_exporter_tape_empty_traces",
 		metric.WithDescription("Traces whose evidence is durable but holds no run, such as a trace without model calls, tool calls and user input. The attribute content says whether spans hold text all the same. [Alpha]"),
@@ -110,6 +118,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_tape_ignored_spans",
 		metric.WithDescription("Spans that are no evidence of an agent run or have no trace id and are not written. [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterTapeKeptTraces, err = builder.meter.Int64Counter(
+		"otelcol_exporter_tape_kept_traces",
+		metric.WithDescription("Deliveries whose content the keep policy kept, by the first setting that took them, re-deliveries included. Without a policy nothing is counted. [Alpha]"),
+		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterTapeLeakedTraces, err = builder.meter.Int64Counter(

@@ -23,9 +23,11 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterTapeCompactedBytes.Add(context.Background(), 1)
 	tb.ExporterTapeCompactedReels.Add(context.Background(), 1)
 	tb.ExporterTapeCompactions.Add(context.Background(), 1)
+	tb.ExporterTapeDroppedTraces.Add(context.Background(), 1)
 	tb.ExporterTapeEmptyTraces.Add(context.Background(), 1)
 	tb.ExporterTapeFindings.Add(context.Background(), 1)
 	tb.ExporterTapeIgnoredSpans.Add(context.Background(), 1)
+	tb.ExporterTapeKeptTraces.Add(context.Background(), 1)
 	tb.ExporterTapeLeakedTraces.Add(context.Background(), 1)
 	tb.ExporterTapePromotedTraces.Add(context.Background(), 1)
 	tb.ExporterTapeQuarantinedTraces.Add(context.Background(), 1)
@@ -44,6 +46,9 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualExporterTapeCompactions(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterTapeDroppedTraces(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterTapeEmptyTraces(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -51,6 +56,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterTapeIgnoredSpans(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterTapeKeptTraces(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterTapeLeakedTraces(t, testTel,

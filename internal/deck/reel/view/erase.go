@@ -16,7 +16,8 @@ import (
 // erasure is what of a trace is to leave the reels.
 type erasure struct {
 	parts       []string
-	generations []string // their tapes
+	generations []string    // their tapes
+	areas       []deck.Area // of its rows without content
 }
 
 // Delete is that of deck.Store. What lies in reels leaves them when the view is closed: each reel is written again once, whatever goes.
@@ -51,11 +52,15 @@ func (v *View) Delete(ctx context.Context, key string) error {
 }
 
 // buried makes what a tombstone takes away of a trace leave the reels, too: nobody is shown it from now on, so nobody deletes it. Where a whole trace is taken away, or moved, whoever does that
-// deletes what is shown.
+// deletes what is shown. Rows without content show nothing that could be deleted, so they leave with the tombstone.
 func (v *View) buried(key string) {
 	below, ok := strings.CutPrefix(key, deck.TombstoneArea+"/")
-	if l, name, isTrace := inReel(below); ok && isTrace && name != "trace.json" {
-		v.erase(l, func(*erasure) {})
+	if l, name, isTrace := inReel(below); ok && isTrace {
+		if name != "trace.json" {
+			v.erase(l, func(*erasure) {})
+			return
+		}
+		v.erase(l, func(e *erasure) { e.areas = append(e.areas, l.Area) })
 	}
 }
 
@@ -72,6 +77,9 @@ func (v *View) erase(l deck.Location, note func(*erasure)) {
 
 // of is what is left of a row; false if nothing.
 func (e *erasure) of(row *reel.Row) bool {
+	if row.Dropped() {
+		return !slices.Contains(e.areas, deck.Area(row.Area)) && (row.Area != string(deck.AreaUndecided) || len(e.areas) == 0)
+	}
 	if slices.Contains(e.parts, row.Part) {
 		return false
 	}

@@ -40,6 +40,9 @@ func (v *View) files(ctx context.Context, t *shown) (files []file, err error) {
 }
 
 func (v *View) filesOnce(ctx context.Context, t *shown) (files []file, err error) {
+	if t.Dropped {
+		return nil, nil
+	}
 	base := t.Location.Prefix() + "/"
 	for _, part := range t.Parts {
 		size, read := t.Evidence(part)

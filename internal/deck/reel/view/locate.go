@@ -29,6 +29,9 @@ func (v *View) locateReels(ctx context.Context, area deck.Area, prefix string) i
 					yield(deck.Location{}, err)
 					return
 				}
+				if t.Trace.Dropped {
+					continue // nothing to read lies there
+				}
 				v.keep(reel.TraceKey{Tenant: deck.SafeName(t.Entries[0].Tenant), TraceID: t.Location.TraceID}, t)
 				if !yield(t.Location, nil) {
 					return
@@ -52,6 +55,12 @@ func (v *View) locateReels(ctx context.Context, area deck.Area, prefix string) i
 			}
 		}
 	}
+}
+
+// Dropped is that of deck.Locator.
+func (v *View) Dropped(ctx context.Context, l deck.Location) (bool, error) {
+	t, err := v.trace(ctx, l)
+	return t != nil && t.Trace.Dropped, err
 }
 
 // locations returns where traces lie, in the order of keys.

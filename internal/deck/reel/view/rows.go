@@ -38,6 +38,8 @@ type Query struct {
 	First string
 	Last  bool
 	Limit int
+	// Dropped gives runs, too, whose content was not kept: there is no tape at their address.
+	Dropped bool
 	// Ordered asks for the order of Runs, at its cost.
 	Ordered bool
 }
@@ -59,6 +61,15 @@ func (q *Query) Takes(m *reel.Meta) bool {
 		}
 	}
 	return q.Test == nil || q.Test(m)
+}
+
+// withContent leaves runs out whose content was not kept.
+func (q *Query) withContent() {
+	before := q.Test
+	if before == nil || q.Filter != nil {
+		q.Filter = append(slices.Clone(q.Filter), "keep")
+	}
+	q.Test = func(m *reel.Meta) bool { return !m.Dropped() && (before == nil || before(m)) }
 }
 
 // contentColumn is the narrow column that has content. No index outside the deck holds it.
@@ -90,6 +101,9 @@ func userMessage(ctx context.Context, d *deck.Deck, ref deck.Ref) (text string, 
 // trace, or ends it.
 func Select(ctx context.Context, d *deck.Deck, q Query) iter.Seq2[Run, error] {
 	v, ok := d.Store().(*View)
+	if ok && !q.Dropped {
+		q.withContent()
+	}
 	if !ok || q.Ordered {
 		return func(yield func(Run, error) bool) {
 			content := q.usesContent()
@@ -378,10 +392,14 @@ func Beside(ctx context.Context, d *deck.Deck) (map[string]bool, error) {
 
 // runsOf returns the runs of a trace: from rows if nothing of it lies as a file, else from tapes.
 func runsOf(ctx context.Context, d *deck.Deck, files map[string]bool, l deck.Location) (found []Run, err error) {
+	why := ""
 	if v, ok := d.Store().(*View); ok && !files[l.Prefix()] {
 		t, err := v.trace(ctx, l)
 		if err != nil {
 			return nil, err
+		}
+		if t != nil {
+			why = t.Keep()
 		}
 		if t != nil && t.Current != nil {
 			for _, e := range t.Current.Runs {
@@ -400,6 +418,7 @@ func runsOf(ctx context.Context, d *deck.Deck, files map[string]bool, l deck.Loc
 		err := runs.Read(ctx, d, ref, func(at deck.Ref) error {
 			m, err := describe(ctx, d, at)
 			if err == nil {
+				m.Keep = why
 				found = append(found, Run{m, at})
 			}
 			return err
