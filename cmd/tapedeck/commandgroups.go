@@ -21,7 +21,7 @@ var commandGroups = []commandGroup{
 	{"Look", []string{"tail", "ls", "show", "view", "doctor", "bisect"}, []string{"diff", "stats"}},
 	{"Record", []string{"record", "derive"}, []string{"import", "join", "audit"}},
 	{"Replay", []string{"replay"}, []string{"oracle", "request", "match"}},
-	{"Judge", []string{"verify", "suite", "experiment"}, []string{"compare", "cause", "minimise", "stale"}},
+	{"Judge", []string{"verify", "suite", "experiment"}, []string{"compare", "cause", "judge", "minimise", "stale"}},
 	{"Deck", nil, []string{"compact", "gc", "resolve", "scrub", "spool"}},
 	{"Serve", nil, []string{"serve", "mcp"}},
 	{"Tools", nil, []string{"export", "redact", "exec-check", "completion", "man", "version"}},

@@ -16,7 +16,7 @@ const deckVariable = "TAPEDECK_DECK"
 
 // onlyJSON are the commands that print nothing but JSON. They take --json as all others do.
 var onlyJSON = []string{
-	"tapedeck audit", "tapedeck compact", "tapedeck derive", "tapedeck gc", "tapedeck join", "tapedeck match", "tapedeck oracle derive", "tapedeck oracle lookup",
+	"tapedeck audit", "tapedeck compact", "tapedeck derive", "tapedeck gc", "tapedeck join", "tapedeck judge", "tapedeck match", "tapedeck oracle derive", "tapedeck oracle lookup",
 	"tapedeck record", "tapedeck redact", "tapedeck request", "tapedeck resolve", "tapedeck scrub", "tapedeck serve", "tapedeck spool inspect", "tapedeck spool verify",
 }
 

@@ -21,6 +21,7 @@ var firstFlags = map[string][]string{
 	"compare":    {"models", "check", "scorer", "deck", "input", "answer", "workspace", "repeat", "html", "json"},
 	"experiment": {"check", "scorer", "failures", "baseline", "runner", "change", "input", "model-url", "state", "json"},
 	"import":     {"format", "out", "losses", "strict", "to", "layout", "status", "since", "where", "json"},
+	"judge":      {"name", "value", "label", "explanation", "judge", "id", "event", "session", "scorer", "deck"},
 	"minimise":   {"check", "out", "deck", "input", "answer", "down-to", "max-time", "state", "quiet", "json"},
 	"record":     {"to", "tee", "workspace", "check", "task", "env", "redact", "redaction-key-file", "timeout", "tenant"},
 	"replay":     {"deck", "input", "answer", "model-url", "allow-live", "compare", "lockdown", "timeout", "html", "json"},
@@ -46,12 +47,12 @@ var flagGroups = []struct {
 	{"Models", []string{"model-url", "model-key-env", "candidate-model", "models", "system-prompt", "change", "model-only", "ask", "ask-timeout"}},
 	{"Network", []string{"lockdown", "require-lockdown", "allow-host", "allow-remote", "listen", "token-file", "tls-cert", "tls-key", "tls-client-ca", "max-body", "max-calls", "max-sessions", "session-age", "speed"}},
 	{"Judgement", []string{
-		"check", "check-timeout", "scorer", "score-timeout", "judge-model", "judge-url", "rubric", "votes", "compare", "ignore", "strict", "fail-on-status", "bisect", "any-exit-code", "answers", "partners", "regression-check",
+		"check", "check-timeout", "name", "value", "label", "explanation", "judge", "id", "event", "session", "at", "scorer", "score-timeout", "judge-model", "judge-url", "rubric", "votes", "compare", "ignore", "strict", "fail-on-status", "bisect", "any-exit-code", "answers", "partners", "regression-check",
 		"epsilon", "min-improvement", "max-regression",
 	}},
 	{"How much", []string{"repeat", "workers", "max-runs", "max-time", "max-tokens", "max-checks", "down-to", "shard", "state", "lines", "follow", "every", "idle", "settle"}},
 	{"What a record says of the run", []string{"task", "display-name", "eval-id", "eval-name", "env-allow", "fixtures", "golden", "instructions", "rules-active", "run", "skill"}},
-	{"What is kept", []string{"to", "sign-key", "redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate", "note"}},
+	{"What is kept", []string{"to", "sign-key", "redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate", "note", "formats"}},
 	{"Forge agents", []string{"replay-source", "replay-output", "replay-tool-oracle", "replay-candidate-model"}},
 	{"Output", []string{"json", "ndjson", "quiet", "color", "markdown", "html", "junit", "pages", "latency", "out", "config", "help"}},
 }

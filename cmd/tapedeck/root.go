@@ -69,6 +69,7 @@ func newRoot() *cobra.Command {
 		newGC(),
 		newImport(),
 		newJoin(),
+		newJudgeCommand(),
 		newLs(),
 		newMan(),
 		newMatch(),

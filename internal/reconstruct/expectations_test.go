@@ -70,6 +70,7 @@ func recorded(t *testing.T, input string, ends ...string) *evidence.Set {
 			if err != nil {
 				t.Fatal(err)
 			}
+			evidence.ForwardVerdicts(document.Traces)
 			set.AddTraces(document.Traces)
 			set.AddLogs(document.Logs)
 		}

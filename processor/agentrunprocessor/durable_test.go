@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	"go.uber.org/zap"
 
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
@@ -277,4 +278,37 @@ func TestRequestOfManyTracesIsHeldWhole(t *testing.T) {
 			require.Less(t, len(attr(t, e, handover.RunKey).Str()), 2*maxTenantBytes)
 		}
 	})
+}
+
+// TestLateVerdictsGoWithTheTraceThatTheyJudge stops and starts the processor while the verdict waits.
+func TestLateVerdictsGoWithTheTraceThatTheyJudge(t *testing.T) {
+	s, dir := &sink{}, t.TempDir()
+	durable := func(c *Config) { c.Spool.Directory = dir }
+	run(t, durable, s, func(r *rig) {
+		td := ptrace.NewTraces()
+		carrier := addSpan(scope(td, "judge", "openinference.instrumentation.x"), 7, 1, 0, "")
+		carrier.Attributes().PutStr("openinference.span.kind", "EVALUATOR")
+		carrier.Attributes().PutStr("evaluations.0.evaluation.name", "tone")
+		carrier.Attributes().PutStr("evaluations.0.evaluation.label", "rude")
+		link := carrier.Links().AppendEmpty()
+		link.SetTraceID(pcommon.TraceID{15: 1})
+		link.SetSpanID(pcommon.SpanID{7: 3})
+		r.send(t, t.Context(), td)
+	})
+	run(t, durable, s, func(*rig) { pass(time.Hour) })
+	found := 0
+	for _, td := range s.emitted() {
+		for _, rs := range td.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					if genai.IsVerdict(ss.Scope().Name(), span) {
+						found++
+						require.Equal(t, pcommon.TraceID{15: 1}, span.TraceID())
+						require.Equal(t, pcommon.SpanID{7: 3}, span.ParentSpanID())
+					}
+				}
+			}
+		}
+	}
+	require.Equal(t, 1, found)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/assembly/spool"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/handover"
 	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
@@ -166,6 +167,7 @@ func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 			return consumererror.NewPermanent(status.Error(codes.InvalidArgument, "agentrun: "+err.Error()))
 		}
 	}
+	evidence.ForwardVerdicts(td)
 	s := p.splitters.get()
 	defer p.splitters.put(s)
 	s.inspect(ctx, td, p.assembler)

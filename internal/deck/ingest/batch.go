@@ -48,6 +48,7 @@ func (b *Batch) Add(doc otlpfile.Document) error {
 			}
 		}
 		b.Redactor.Traces(doc.Traces)
+		evidence.ForwardVerdicts(doc.Traces)
 		b.Set.AddTraces(doc.Traces)
 	case otlpfile.SignalLogs:
 		b.addLogs(doc.Logs)

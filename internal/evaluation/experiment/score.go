@@ -67,6 +67,19 @@ func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err
 	return score, err
 }
 
+// Recorded scores the recorded answer of a run, which stands in the case for the replayed one too.
+func (s *Scorer) Recorded(ctx context.Context, t *tape.Tape) (Score, error) {
+	if s.Compares {
+		return Score{}, fmt.Errorf("%s says how alike two answers are, and there is one", s.Name)
+	}
+	input, err := traceInput(t)
+	if err != nil {
+		return Score{}, err
+	}
+	original := traceOutput(t)
+	return s.of(ctx, contract.ScoreCase{TraceID: t.Run.TraceID, Input: input, Original: original, Replayed: contract.ReplayOutput{Text: original.Text, ToolSpans: original.ToolSpans}})
+}
+
 // maxScore bounds what a command says, in bytes.
 const maxScore = 1 << 20
 

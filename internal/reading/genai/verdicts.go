@@ -32,7 +32,7 @@ func IsVerdict(scope string, span ptrace.Span) bool {
 // that it links to. A log record judges the span that it names.
 func Verdicts(scope string, span ptrace.Span) (list []Verdict) {
 	record := IsVerdict(scope, span)
-	if !record && (scope == LogScope || !tellsVerdicts(span)) {
+	if !record && (scope == LogScope || !TellsVerdicts(span)) {
 		return nil
 	}
 	of := Verdict{Trace: span.TraceID(), Span: span.SpanID()}
@@ -71,12 +71,10 @@ const (
 	responseID     = "gen_ai.response.id"
 )
 
-// tellsVerdicts looks at the names alone: of most spans nothing else is read.
-func tellsVerdicts(span ptrace.Span) bool {
-	for key := range span.Attributes().All() {
-		if key == evaluationName || openinference.IsFeedback(key) {
-			return true
-		}
+// TellsVerdicts looks at the names alone: of most spans nothing else is read.
+func TellsVerdicts(span ptrace.Span) bool {
+	if HasVerdicts(span.Attributes()) {
+		return true
 	}
 	for _, event := range span.Events().All() {
 		if event.Name() == VerdictEvent {
@@ -84,6 +82,21 @@ func tellsVerdicts(span ptrace.Span) bool {
 		}
 	}
 	return false
+}
+
+// HasVerdicts reports attributes that judge.
+func HasVerdicts(m pcommon.Map) bool {
+	for key := range m.All() {
+		if key == evaluationName || openinference.IsFeedback(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsVerdictAttribute reports an attribute that says something of a verdict.
+func IsVerdictAttribute(key string) bool {
+	return openinference.IsFeedback(key) || strings.HasPrefix(key, "gen_ai.evaluation.") || key == responseID || slices.Contains(conversationKeys, key)
 }
 
 // Judged returns the link of a carrier, a span that exists to judge another one. It has exactly one link, and

@@ -1,0 +1,68 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAVerdictByHandAndByAScorer(t *testing.T) {
+	for _, layout := range []string{"files", "reels"} {
+		t.Run(layout, func(t *testing.T) {
+			dir := t.TempDir()
+			if got := tapedeck(t, "derive", "../../testdata/conventions/t0.jsonl", "--to", dir, "--layout", layout, "--redact", "off"); got.code != exitOK {
+				t.Fatalf("%+v", got)
+			}
+			const id = "a0a0a0a0"
+			for _, args := range [][]string{
+				{"--name", "correctness", "--value", "0.2", "--label", "fail", "--explanation", "mail bob@example.com", "--event", "3", "--at", "2026-11-20T12:00:00Z"},
+				{"--name", "thumbs", "--label", "up", "--id", "user-7"},
+				{"--name", "tests", "--scorer", "exec:echo 0.75"},
+			} {
+				got := tapedeck(t, append([]string{"judge", id, "--deck", dir}, args...)...)
+				if got.code != exitOK || !strings.HasPrefix(got.stdout, `{"run_id":"a0a0a0a0`) {
+					t.Fatalf("%+v", got)
+				}
+			}
+			shown := tapedeck(t, "show", id, "--deck", dir).stdout
+			for _, want := range []string{"3 verdicts", "correctness: 0.2, fail (of event 3, HUMAN, 2026-11-20 12:00:00)", "thumbs: up (of the run, HUMAN, ", "tests: 0.75 (of the run, CODE, ", "[REDACTED:email:"} {
+				if !strings.Contains(shown, want) {
+					t.Errorf("%s is not shown:\n%s", want, shown)
+				}
+			}
+			for condition, found := range map[string]bool{"correctness<0.5": true, "correctness>0.5": false, "tests": true, "thumbs=up": true, "thumbs=down": false} {
+				got := tapedeck(t, "ls", dir, "--verdict", condition, "--format", "refs")
+				if got.code != exitOK || (got.stdout != "") != found {
+					t.Errorf("%s: %+v", condition, got)
+				}
+			}
+			if got := tapedeck(t, "verify", dir); got.code != exitOK {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestVerdictsThatAreNotGiven(t *testing.T) {
+	dir := t.TempDir()
+	if got := tapedeck(t, "derive", "../../testdata/conventions/t0.jsonl", "--to", dir, "--redact", "off"); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	for want, args := range map[string][]string{
+		"needs --deck":              {"a0a0a0a0", "--name", "n", "--label", "l"},
+		"needs a name":              {"a0a0a0a0", "--deck", dir, "--label", "l"},
+		"needs a value":             {"a0a0a0a0", "--deck", dir, "--name", "n"},
+		"no span tells event 7":     {"a0a0a0a0", "--deck", dir, "--name", "n", "--label", "l", "--event", "7"},
+		"exclude each other":        {"a0a0a0a0", "--deck", dir, "--name", "n", "--value", "1", "--scorer", "exec:true"},
+		"--at:":                     {"a0a0a0a0", "--deck", dir, "--name", "n", "--label", "l", "--at", "then"},
+		"there is one":              {"a0a0a0a0", "--deck", dir, "--name", "n", "--scorer", "exact"},
+		"needs the id of a run":     {strings.TrimSpace(tapedeck(t, "ls", dir, "--format", "refs").stdout), "--deck", dir, "--name", "n", "--label", "l"},
+		"judge takes one ID, not 2": {"a", "b", "--deck", dir},
+	} {
+		if got := tapedeck(t, append([]string{"judge"}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q: %+v", want, got)
+		}
+	}
+}
