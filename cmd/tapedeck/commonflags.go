@@ -16,14 +16,20 @@ const deckVariable = "TAPEDECK_DECK"
 
 // onlyJSON are the commands that print nothing but JSON. They take --json as all others do.
 var onlyJSON = []string{
-	"tapedeck audit", "tapedeck compact", "tapedeck derive", "tapedeck gc", "tapedeck join", "tapedeck judge", "tapedeck match", "tapedeck oracle derive", "tapedeck oracle lookup",
-	"tapedeck record", "tapedeck redact", "tapedeck request", "tapedeck resolve", "tapedeck scrub", "tapedeck serve", "tapedeck spool inspect", "tapedeck spool verify",
+	"tapedeck audit", "tapedeck compact", "tapedeck gc", "tapedeck judge", "tapedeck match", "tapedeck oracle derive", "tapedeck oracle lookup",
+	"tapedeck redact", "tapedeck request", "tapedeck scrub", "tapedeck serve", "tapedeck spool inspect", "tapedeck spool verify",
 }
+
+// tapesOrJSON are commands that print JSON to a pipe, and lines for a person at a terminal.
+var tapesOrJSON = []string{"tapedeck derive", "tapedeck join", "tapedeck record", "tapedeck resolve"}
 
 // addCommonFlags adds what commands have alike to c and those below it.
 func addCommonFlags(c *cobra.Command) {
 	if slices.Contains(onlyJSON, c.CommandPath()) {
 		c.Flags().Bool("json", true, "print JSON: this command prints nothing else")
+	}
+	if slices.Contains(tapesOrJSON, c.CommandPath()) {
+		c.Flags().Bool("json", false, "print JSON also to a terminal")
 	}
 	if hasManyFlags(c) {
 		takeFlagFile(c)

@@ -61,7 +61,7 @@ model request continues the conversation of the one before it.
 Secrets and personal data are replaced by keyed tokens before anything is stored,
 as the agentredaction processor does it; --redact off stores what the files hold.
 
-One line of JSON per tape goes to stdout, everything else to stderr. The exit
+One line per tape goes to stdout, of JSON unless that is a terminal, everything else to stderr. The exit
 code is 0 if tapes were written, 1 if they were but some input was refused, 2 if
 nothing was written.`,
 		Example: `  tapedeck derive traces.jsonl logs.jsonl.zst --to ./deck
@@ -69,7 +69,7 @@ nothing was written.`,
   tapedeck derive traces.jsonl --to ./deck | jq -r .url`,
 		Args: needArgs("at least one FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args, cmd.InOrStdin(), tapeLines(cmd), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
@@ -218,8 +218,22 @@ func sayRedacted(stderr io.Writer, r *ingest.Redactor) {
 	}
 }
 
-// reportTape writes the line of a tape that was written. The order of its fields is part of the contract.
+// tapeLines is where lines of tapes go: standard output, which is no terminal for whoever asks for JSON.
+func tapeLines(cmd *cobra.Command) io.Writer {
+	if cmd.Flags().Changed("json") {
+		return struct{ io.Writer }{cmd.OutOrStdout()}
+	}
+	return cmd.OutOrStdout()
+}
+
+// reportTape writes the line of a tape that was written: at a terminal for a person, else JSON, the order of
+// whose fields is part of the contract.
 func reportTape(stdout io.Writer, t derive.Written) error {
+	if isTerminal(stdout) {
+		_, err := fmt.Fprintf(stdout, "%s  %s  %s  events: %d, tool calls: %d, findings: %d\n",
+			deck.ShortID(t.RunID), t.Status, t.Grade, t.Events, t.ToolCalls, t.Findings)
+		return err
+	}
 	return writeJSON(stdout, struct {
 		RunID     string         `json:"run_id"`
 		TraceID   string         `json:"trace_id"`

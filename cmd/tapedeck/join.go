@@ -36,7 +36,7 @@ These are runs that carry the same run-level id, and those in which each model r
 continues the conversation of the one before it. The joined tapes lie under joined/;
 nothing else in the deck changes, and calling it again changes nothing.
 
-One line of JSON per joined tape goes to stdout, everything else to stderr. The exit
+One line per joined tape goes to stdout, of JSON unless that is a terminal, everything else to stderr. The exit
 code is 0 if the whole deck was joined, also when there was nothing to join. It is 1
 if a part of it could not be, 2 if the deck cannot be read or written.`,
 		Example: `  tapedeck join ./deck
@@ -48,7 +48,7 @@ if a part of it could not be, 2 if the deck cannot be read or written.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runJoin(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runJoin(cmd.Context(), args[0], f, tapeLines(cmd), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "write nothing; the lines say what would be written")

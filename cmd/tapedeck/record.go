@@ -59,7 +59,7 @@ An agent without telemetry is recorded with --tee. Its model calls pass through 
 program, on loopback, to where they go without it. The tapes are made of what passed
 and of nothing else.
 
-The output of the command goes to stderr. One line of JSON per tape goes to stdout.
+The output of the command goes to stderr. One line per tape goes to stdout, of JSON unless that is a terminal.
 The exit code is 0 if the command ended with 0 and tapes were written, 1 if it did
 not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 		Example: `  tapedeck record --to ./deck -- python agent.py "How many of SKU-7?"
@@ -68,7 +68,7 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 			if dash := cmd.ArgsLenAtDash(); dash != 0 || len(args) == 0 {
 				return errors.New("record needs a command behind --; see tapedeck record --help")
 			}
-			return record(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), f, args)
+			return record(cmd.Context(), cmd.InOrStdin(), tapeLines(cmd), cmd.ErrOrStderr(), f, args)
 		},
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")

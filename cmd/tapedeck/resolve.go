@@ -63,7 +63,7 @@ if some references were not, 2 if the deck cannot be read or written.`,
   tapedeck resolve ./deck 4bf92f35 --allow https://content.example.com/genai --dry-run`,
 		Args: needArgs("a DECK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runResolve(cmd.Context(), args[0], args[1:], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runResolve(cmd.Context(), args[0], args[1:], f, tapeLines(cmd), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "fetch what lies below this folder or URL (repeatable, required)")
