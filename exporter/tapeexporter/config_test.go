@@ -60,7 +60,7 @@ func TestConfigTakesEveryOption(t *testing.T) {
 	}, cfg.GateProfile)
 	require.Equal(t, BoundsConfig{1_000_000, 2000, 30}, cfg.Bounds)
 	require.Equal(t, &keep.Config{
-		Errors: true, Grades: []string{"partial", "inspect"}, Findings: []string{"result_disputed"}, Agents: []string{"billing", "triage-*"}, SlowerThan: 30 * time.Second, Percent: 2.5,
+		Errors: true, Grades: []string{"partial", "inspect"}, Findings: []string{"result_disputed"}, Verdicts: []string{"correctness<0.5"}, Agents: []string{"billing", "triage-*"}, SlowerThan: 30 * time.Second, Percent: 2.5,
 	}, cfg.Keep.Get())
 	require.Equal(t, 20*time.Second, cfg.Timeout.Timeout)
 	require.Equal(t, time.Second, cfg.Retry.InitialInterval)

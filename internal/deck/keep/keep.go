@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/filter"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -25,6 +27,8 @@ type Config struct {
 	// Grades and Findings take runs whose tape has one of these grades, or a finding of one of these codes.
 	Grades   []string `mapstructure:"grades"`
 	Findings []string `mapstructure:"findings"`
+	// Verdicts takes runs with such a verdict, as of `ls --verdict`: "correctness<0.5", "helpful=no", or a name for any result.
+	Verdicts []string `mapstructure:"verdicts"`
 	// Agents takes runs of agents with one of these names. A name may hold *, ? and [...], as of a file.
 	Agents []string `mapstructure:"agents"`
 	// SlowerThan takes runs that lasted longer; 0 takes none.
@@ -44,6 +48,7 @@ const (
 	Errors  Reason = "error"   // Config.Errors
 	Grade   Reason = "grade"   // Config.Grades
 	Finding Reason = "finding" // Config.Findings
+	Verdict Reason = "verdict" // Config.Verdicts
 	Agent   Reason = "agent"   // Config.Agents
 	Slow    Reason = "slow"    // Config.SlowerThan
 	Percent Reason = "percent" // Config.Percent
@@ -64,6 +69,11 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("findings: unknown code %q; docs/findings.md lists them", f))
 		}
 	}
+	for _, v := range c.Verdicts {
+		if _, err := filter.Verdict(v); err != nil {
+			errs = append(errs, fmt.Errorf("verdicts: %w", err))
+		}
+	}
 	for _, a := range c.Agents {
 		if _, err := path.Match(a, ""); err != nil || a == "" {
 			errs = append(errs, fmt.Errorf("agents: %q is no name and no pattern", a))
@@ -75,8 +85,8 @@ func (c *Config) Validate() error {
 	if !(c.Percent >= 0 && c.Percent <= 100) {
 		errs = append(errs, errors.New("percent must be from 0 to 100"))
 	}
-	if len(errs) == 0 && !c.Errors && len(c.Grades)+len(c.Findings)+len(c.Agents) == 0 && c.SlowerThan == 0 && c.Percent == 0 {
-		errs = append(errs, errors.New("no runs are named: set errors, grades, findings, agents, slower_than or percent"))
+	if len(errs) == 0 && !c.Errors && len(c.Grades)+len(c.Findings)+len(c.Verdicts)+len(c.Agents) == 0 && c.SlowerThan == 0 && c.Percent == 0 {
+		errs = append(errs, errors.New("no runs are named: set errors, grades, findings, verdicts, agents, slower_than or percent"))
 	}
 	return errors.Join(errs...)
 }
@@ -100,6 +110,7 @@ func (c *Config) Decide(tapes []*tape.Tape, joined string) Reason {
 		{Finding, func(t *tape.Tape) bool {
 			return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return slices.Contains(c.Findings, string(f.Code)) })
 		}},
+		{Verdict, c.takesVerdict},
 		{Agent, func(t *tape.Tape) bool { return c.takesAgent(t.Run.Agent.Name) }},
 		{Slow, func(t *tape.Tape) bool {
 			return c.SlowerThan > 0 && time.Duration(t.Run.DurationMS)*time.Millisecond > c.SlowerThan
@@ -113,6 +124,18 @@ func (c *Config) Decide(tapes []*tape.Tape, joined string) Reason {
 		return Percent
 	}
 	return Dropped
+}
+
+func (c *Config) takesVerdict(t *tape.Tape) bool {
+	if len(t.Verdicts)*len(c.Verdicts) == 0 {
+		return false
+	}
+	var m reel.Meta
+	m.Describe(t)
+	return slices.ContainsFunc(c.Verdicts, func(text string) bool {
+		takes, err := filter.Verdict(text)
+		return err == nil && takes(&m)
+	})
 }
 
 func (c *Config) takesAgent(name string) bool {

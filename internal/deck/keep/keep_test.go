@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func of(edit func(*tape.Tape)) []*tape.Tape {
 	t := &tape.Tape{Run: tape.Run{Status: tape.StatusOK, DurationMS: 2000, Agent: tape.Agent{Name: "triage-eu"}}, Fidelity: tape.Fidelity{
 		Grade: tape.GradeOffline, Findings: []tape.Finding{{Code: tape.CodeArgsEmpty}},
-	}}
+	}, Verdicts: []tape.Verdict{{Name: "correctness", Value: exactjson.IntValue(0)}, {Name: "helpful", Label: "no"}}}
 	if edit != nil {
 		edit(t)
 	}
@@ -38,6 +39,9 @@ func TestDecide(t *testing.T) {
 		{Config{Grades: []string{"inspect"}}, of(nil), Dropped},
 		{Config{Findings: []string{"args_empty"}}, of(nil), Finding},
 		{Config{Findings: []string{"truncated"}}, of(nil), Dropped},
+		{Config{Verdicts: []string{"correctness<0.5"}}, of(nil), Verdict},
+		{Config{Verdicts: []string{"correctness>0.5", "helpful=no"}}, of(nil), Verdict},
+		{Config{Verdicts: []string{"correctness>0.5", "polite"}}, of(nil), Dropped},
 		{Config{Agents: []string{"triage-*"}}, of(nil), Agent},
 		{Config{Agents: []string{"triage"}}, of(nil), Dropped},
 		{Config{SlowerThan: 2 * time.Second}, of(nil), Dropped},
@@ -89,6 +93,7 @@ func TestValidate(t *testing.T) {
 		"no runs are named":              {},
 		`unknown grade "bad"`:            {Grades: []string{"bad"}},
 		`unknown code "bad"`:             {Findings: []string{"bad"}},
+		`verdicts: "a<b": want NAME`:     {Verdicts: []string{"a<b"}},
 		`"[" is no name and no pattern`:  {Agents: []string{"["}},
 		`"" is no name and no pattern`:   {Agents: []string{""}},
 		"slower_than must not be less":   {SlowerThan: -1},

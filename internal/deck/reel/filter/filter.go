@@ -21,7 +21,7 @@ import (
 type Filter struct {
 	Is           []string // COLUMN=VALUE each; a list has the value among its own
 	Where        string   // a condition as in SQL, see package where
-	Verdicts     []string // conditions on verdicts each, see parseVerdict
+	Verdicts     []string // conditions on verdicts each, see Verdict
 	Since, Until string   // when the run started: a time, a day, or an age such as 7d
 	Area         string   // AllAreas, "", or one of deck.Areas
 	Tenant       string
@@ -61,9 +61,9 @@ func (f *Filter) Check(now time.Time) error {
 		f.is(column, want)
 	}
 	for _, text := range f.Verdicts {
-		test, err := parseVerdict(text)
+		test, err := Verdict(text)
 		if err != nil {
-			return err
+			return fmt.Errorf("--verdict %w", err)
 		}
 		f.columns = append(f.columns, "verdicts")
 		f.tests = append(f.tests, test)

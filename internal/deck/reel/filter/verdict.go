@@ -15,10 +15,10 @@ import (
 // comparisons are those of a condition on verdicts, the longer ones first.
 var comparisons = []string{"<=", ">=", "!=", "<>", "==", "<", ">", "="}
 
-// parseVerdict reads a condition on verdicts: NAME for any result, or NAME, a comparison and a result. Beside
+// Verdict reads a condition on verdicts: NAME for any result, or NAME, a comparison and a result. Beside
 // = and != the result is a number. A run is taken that has such a verdict; of != one that has none with that
 // result, and one of that name.
-func parseVerdict(text string) (func(*reel.Meta) bool, error) {
+func Verdict(text string) (func(*reel.Meta) bool, error) {
 	at := strings.IndexAny(text, "<>=!")
 	if at < 0 {
 		at = len(text)
@@ -32,7 +32,7 @@ func parseVerdict(text string) (func(*reel.Meta) bool, error) {
 	limit, err := strconv.ParseFloat(want, 64)
 	isNumber := err == nil
 	if name == "" || op == "" && rest != "" || op != "" && want == "" || strings.ContainsAny(op[:min(len(op), 1)], "<>") && op != "<>" && !isNumber {
-		return nil, fmt.Errorf("--verdict %q: want NAME, NAME=RESULT or NAME<NUMBER; the comparisons are = != < <= > >=", text)
+		return nil, fmt.Errorf("%q: want NAME, NAME=RESULT or NAME<NUMBER; the comparisons are = != < <= > >=", text)
 	}
 	holds := func(result string) bool {
 		if op == "" {
