@@ -174,18 +174,7 @@ func (c *Config) Validate() error {
 	} else if c.Layout == "reels" && c.Timeout.Timeout > 0 && c.Timeout.Timeout <= c.Reel.MaxWait {
 		errs = append(errs, errors.New("timeout must be longer than reel::max_wait: a call waits for the reel that holds its traces"))
 	}
-	for i, what := range c.Content {
-		if !slices.Contains(contents, what) || slices.Contains(c.Content[:i], what) {
-			errs = append(errs, fmt.Errorf("content is [evidence, tape] or [evidence], got %q", c.Content))
-			break
-		}
-	}
-	switch {
-	case !slices.Contains(c.Content, "evidence"):
-		errs = append(errs, errors.New("content must hold \"evidence\": tapes are made of it"))
-	case c.evidenceAlone() && c.Layout != "reels":
-		errs = append(errs, errors.New("content without \"tape\" needs layout: reels"))
-	}
+	errs = append(errs, c.validateContent()...)
 	if err := c.Compaction.validate(c.Layout); err != nil {
 		errs = append(errs, fmt.Errorf("compaction: %w", err))
 	}
@@ -197,11 +186,6 @@ func (c *Config) Validate() error {
 	}
 	if _, err := signature.ReadSigner(c.Signing.KeyFile); err != nil {
 		errs = append(errs, fmt.Errorf("signing: %w", err))
-	}
-	if c.Keep.HasValue() {
-		if err := c.Keep.Get().Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("keep: %w", err))
-		}
 	}
 	if b := c.Bounds; b.MaxBytes < 1 || b.MaxItems < 1 || b.MaxParts < 1 {
 		errs = append(errs, errors.New("bounds: max_bytes, max_items and max_parts must be at least 1"))
@@ -228,6 +212,28 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("replay: %w", err))
 	}
 	return errors.Join(errs...)
+}
+
+// validateContent reports what reels cannot hold, and a policy that cannot work.
+func (c *Config) validateContent() (errs []error) {
+	for i, what := range c.Content {
+		if !slices.Contains(contents, what) || slices.Contains(c.Content[:i], what) {
+			errs = append(errs, fmt.Errorf("content is [evidence, tape] or [evidence], got %q", c.Content))
+			break
+		}
+	}
+	switch {
+	case !slices.Contains(c.Content, "evidence"):
+		errs = append(errs, errors.New("content must hold \"evidence\": tapes are made of it"))
+	case c.evidenceAlone() && c.Layout != "reels":
+		errs = append(errs, errors.New("content without \"tape\" needs layout: reels"))
+	}
+	if c.Keep.HasValue() {
+		if err := c.Keep.Get().Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("keep: %w", err))
+		}
+	}
+	return errs
 }
 
 // gate is what the settings say; nil when it is off.
