@@ -63,6 +63,11 @@ func TestASuiteIsReplayed(t *testing.T) {
 	if got := tapedeck(t, "suite", "list", "--suite", dir, "--json"); got.code != exitOK || !strings.Contains(got.stdout, `"name":"apples"`) || !strings.Contains(got.stdout, `"calls":1`) {
 		t.Errorf("%+v", got)
 	}
+	edit(t, dir, "calls:\n", "expect: {max_turns: 1, forbidden_tools: [delete]}\ncalls:\n")
+	if code, r := suiteRun(t, "oracle", dir); code != exitPartial || strings.Join(r.Cases[0].Replays[0].Reasons, ";") != "max_turns: expected at most 1, found 2" {
+		t.Errorf("code %d: %+v", code, r)
+	}
+	edit(t, dir, "max_turns: 1", "max_turns: 2")
 	// What a person expects counts, beside what was recorded.
 	edit(t, dir, "There are seven apples", "There are eight apples")
 	if code, r := suiteRun(t, "oracle", dir); code != exitPartial || len(r.Cases[0].Replays[0].Reasons) != 1 || !strings.HasPrefix(r.Cases[0].Replays[0].Reasons[0], "answer: ") {

@@ -27,8 +27,10 @@ type Bounds struct {
 	Status         texts      `yaml:"status"`
 	NoFindings     texts      `yaml:"no_findings"` // codes
 	MinGrade       tape.Grade `yaml:"min_grade"`
+	Verdict        texts      `yaml:"verdict"` // conditions, as those of ls --verdict
 
 	duration time.Duration
+	verdicts []func(*reel.Meta) bool // of each condition
 }
 
 // bound is one of them.
@@ -65,6 +67,14 @@ func (b *Bounds) check() (err error) {
 		if unknown := filter.KnownCode(code); unknown != nil {
 			err = errors.Join(err, fmt.Errorf("no_findings: %w", unknown))
 		}
+	}
+	b.verdicts = nil
+	for _, condition := range b.Verdict {
+		holds, wrong := filter.Verdict(condition)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("verdict: %w", wrong))
+		}
+		b.verdicts = append(b.verdicts, holds)
 	}
 	if b.MinGrade != "" && !slices.Contains(grades, b.MinGrade) {
 		err = errors.Join(err, fmt.Errorf("min_grade is %.40q: want offline, tools, model, partial or inspect", string(b.MinGrade)))
@@ -124,7 +134,21 @@ func (b *Bounds) list() (list []bound) {
 			return unless(at >= 0 && at <= slices.Index(grades, b.MinGrade), "min_grade", string(b.MinGrade)+" or better", m.Grade)
 		}})
 	}
+	for i, condition := range b.Verdict {
+		list = append(list, bound{"verdict", []string{"verdicts"}, func(m *reel.Meta) []Failure {
+			return unless(b.verdicts[i](m), "verdict", condition, verdictsOf(m, condition))
+		}})
+	}
 	return list
+}
+
+// verdictsOf are the verdicts of the name that a condition is about.
+func verdictsOf(m *reel.Meta, condition string) string {
+	name := condition
+	if at := strings.IndexAny(condition, "<>=!"); at >= 0 {
+		name = strings.TrimSpace(condition[:at])
+	}
+	return strings.Join(slices.DeleteFunc(slices.Clone(m.Verdicts), func(v string) bool { return v != name && !strings.HasPrefix(v, name+"=") }), ", ")
 }
 
 func (b *Bounds) took(m *reel.Meta) []Failure {

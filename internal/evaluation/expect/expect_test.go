@@ -57,6 +57,7 @@ func aRun(tb testing.TB) *tape.Tape {
 	t.Usage = tape.RunUsage{InputTokens: &in, OutputTokens: &out, ModelCalls: 3, ToolCalls: 4}
 	t.Fidelity.Grade = tape.GradeTools
 	t.Fidelity.Findings = []tape.Finding{{Code: tape.FindingKinds[0].Code}}
+	t.Verdicts = []tape.Verdict{{Name: "correctness", Value: exactjson.FloatValue(0.75), Label: "pass"}, {Name: "tone"}}
 	t.Output.Text = &answer
 	return t
 }
@@ -87,6 +88,10 @@ func TestEachExpectationHoldsOrSaysWhyNot(t *testing.T) {
 		{"min_grade: model", ""},
 		{"min_grade: tools", ""},
 		{"min_grade: offline", "min_grade: expected offline or better, found tools"},
+		{"verdict: correctness>=0.5", ""},
+		{"verdict: [correctness = pass, tone]", ""},
+		{"verdict: correctness>0.9", "verdict: expected correctness>0.9, found correctness=0.75, correctness=pass"},
+		{"verdict: [tone, safety = ok]", "verdict: expected safety = ok, found that it is not recorded"},
 		{"answer: {contains: [refunded]}", ""},
 		{"answer: {contains: [denied]}", `answer: expected that it contains "denied", found "{\"refunded\": true, \"amount\": 12.5}"`},
 		{"answer: {matches: 'refunded.: true'}", ""},
@@ -228,6 +233,7 @@ func TestWhatCannotBeExpectedIsRefused(t *testing.T) {
 		"max_duration: soon":           "want a time such as 30s",
 		"max_duration: -1s":            "want a time such as 30s",
 		"status: [good]":               `status is "good"`,
+		"verdict: correctness>good":    "want NAME",
 		"min_grade: best":              "min_grade is",
 		"no_findings: [nothing]":       "no finding has the code",
 		"tools: {mode: sorted}":        "mode is",
@@ -289,7 +295,7 @@ func TestHostileExpectationsEnd(t *testing.T) {
 }
 
 func FuzzExpect(f *testing.F) {
-	f.Add("max_turns: 3\nmax_tool_calls: 4\nmax_tokens: 5\nmax_duration: 1h\nstatus: ok\nmin_grade: inspect\nforbidden_tools: [x]\n")
+	f.Add("max_turns: 3\nmax_tool_calls: 4\nmax_tokens: 5\nmax_duration: 1h\nstatus: ok\nmin_grade: inspect\nforbidden_tools: [x]\nverdict: [a, b<1]\n")
 	f.Add("tools: {mode: any_order, calls: [{name: refund, args_match: {$.order.id: {equals: 7}, '$..n': {one_of: [1, 2], range: {min: 1}}}}, {name: find, args: {customer: ann, limit: 10}}]}")
 	f.Add("tools: {mode: subset, calls: [{name: mail, args_match: {$: {absent: true}}}, {name: find, args_hash: x}]}\nallowed_tools: []")
 	f.Add("answer: {equals: x, contains: [a], matches: b, json: {$.refunded: {matches: t}}, scorer: rouge1, reference: x, min_score: 0.5}")
