@@ -154,6 +154,12 @@ func (f *suiteCheckFlags) open(file string) (cases []*suite.Case, broken []error
 		return nil, nil, err
 	}
 	cases, err = wanted(cases, f.only)
+	cases = slices.DeleteFunc(cases, func(c *suite.Case) bool {
+		if !c.Expects() {
+			broken = append(broken, fmt.Errorf("%s expects nothing of a recorded run: want expect, calls or answer", c.Name))
+		}
+		return !c.Expects()
+	})
 	return cases, broken, err
 }
 

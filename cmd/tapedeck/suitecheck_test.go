@@ -125,6 +125,7 @@ func TestACheckThatCannotBeMadeIsExitCode2(t *testing.T) {
 		{[]string{"nowhere.yaml", "--deck", d}, "no such file"},
 		{[]string{caseFile(t, "version: 1\nexpect: {max_turn: 3}\n"), "--deck", d}, "max_turn"},
 		{[]string{caseFile(t, "version: 1\nruns: {where: 'agent ='}\n"), "--deck", d}, "runs: where"},
+		{[]string{caseFile(t, "version: 1\ncompare: all\n"), "--deck", d}, "expects nothing"},
 		{[]string{good, "4bf92f36", "--deck", d}, "4bf92f36"},
 		{[]string{good, altered}, "digest"},
 		{[]string{good, "--deck", d, "--only", "other"}, "fits no case"},

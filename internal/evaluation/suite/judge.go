@@ -27,6 +27,9 @@ func (c *Case) Judge(ctx context.Context, r expect.Run, o expect.Options) (list 
 	return list, nil
 }
 
+// Expects tells whether a recorded run can fail the case.
+func (c *Case) Expects() bool { return c.Calls != nil || c.Answer != nil || c.Expect != nil }
+
 // NeedsTape tells whether the columns of a run do not say all that is expected of it.
 func (c *Case) NeedsTape() bool {
 	return c.Calls != nil || c.Answer != nil || c.Expect.NeedsTape() || c.Runs.needsTape()
