@@ -282,7 +282,11 @@ func (f *suiteCheckFlags) watch(ctx context.Context, k *runCheck, stdout, stderr
 		if err != nil {
 			return err
 		}
-		for _, failed := range k.add(r.Tape.Run.RunID, r.Ref.URL, of) {
+		failures := k.add(r.Tape.Run.RunID, r.Ref.URL, of)
+		for _, c := range k.report.Cases {
+			c.Forget()
+		}
+		for _, failed := range failures {
 			if f.asJSON {
 				err = writeJSON(stdout, failed)
 			} else {
@@ -302,7 +306,7 @@ func (f *suiteCheckFlags) watch(ctx context.Context, k *runCheck, stdout, stderr
 		return err
 	}
 	k.report.Conclude()
-	say(stderr, "%d of %s hold", k.report.Held, timeline.Plural(k.report.Runs, "check", "checks"))
+	say(stderr, "%s made, %d failed", timeline.Plural(k.report.Runs, "check", "checks"), k.report.Failed)
 	if code := k.report.ExitCode(); code != exitOK {
 		return &exitError{code: code}
 	}

@@ -173,7 +173,7 @@ func TestACheckFollowsADeck(t *testing.T) {
 	if got := tapedeck(t, "derive", spans, logs, "--to", d, "--redact", "off"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
-	if code := <-done; code != exitPartial || !strings.Contains(out.text(), `{"case":"mine","id":"9583ed5b"`) || !strings.Contains(stderr.String(), "0 of 2 checks hold") {
+	if code := <-done; code != exitPartial || !strings.Contains(out.text(), `{"case":"mine","id":"9583ed5b"`) || !strings.Contains(stderr.String(), "2 checks made, 2 failed") {
 		t.Errorf("code %d: %s%s", code, out.text(), stderr.String())
 	}
 }

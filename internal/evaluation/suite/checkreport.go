@@ -40,6 +40,9 @@ func (c *CheckedCase) Add(r CheckedRun) {
 	c.held = append(c.held, r.ID)
 }
 
+// Forget drops the runs, and keeps their counts: a check that follows a deck has no end.
+func (c *CheckedCase) Forget() { c.Failed, c.held = nil, nil }
+
 // Checked is what came of holding cases against recorded runs. Its JSON form is part of the contract.
 type Checked struct {
 	Cases  []*CheckedCase `json:"cases"`
@@ -52,7 +55,7 @@ type Checked struct {
 // Conclude counts the runs.
 func (c *Checked) Conclude() {
 	for _, of := range c.Cases {
-		c.Runs, c.Held, c.Failed = c.Runs+of.Runs, c.Held+of.Held, c.Failed+len(of.Failed)
+		c.Runs, c.Held, c.Failed = c.Runs+of.Runs, c.Held+of.Held, c.Failed+of.Runs-of.Held
 	}
 }
 
