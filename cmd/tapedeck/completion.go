@@ -107,6 +107,7 @@ func choices() map[string][]string {
 		"request --format":      {"json", "curl", "http"},
 		"method":                a2a.Methods(),
 		"profile":               {redact.PolicyDefault, redact.PolicyStrict},
+		"judge --scorer":        {"check:", "exec:"},
 		"suite import --format": {adkFormat},
 		"scorer":                {"exact", "structural", "semantic", "rouge1", "tools", "judge", "exec:"},
 		"sort":                  orders,
