@@ -90,7 +90,7 @@ func (w *Writer) drops(ctx context.Context, r Request) (reason keep.Reason, err 
 	e := &generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set}
 	derived, failed := w.deriver.DerivePart(e, "", new([]byte))
 	var before earlier
-	if !r.alone() {
+	if !r.alone() || errors.Is(failed, generation.ErrNoRun) {
 		if before.content, err = w.Holds(ctx, r.Tenant, r.TraceID); err != nil {
 			return "", err
 		}
@@ -103,10 +103,10 @@ func (w *Writer) drops(ctx context.Context, r Request) (reason keep.Reason, err 
 	return reason, err
 }
 
-// earlier looks a trace up in a deck of reels.
-func (w *ReelWriter) earlier(ctx context.Context, r Request) (e earlier, err error) {
+// earlier looks a trace up in a deck of reels, unless nothing of it can be there.
+func (w *ReelWriter) earlier(ctx context.Context, r Request, alone bool) (e earlier, err error) {
 	catalog := view.Catalog(w.deck)
-	if w.options.Keep == nil || r.alone() || catalog == nil {
+	if w.options.Keep == nil || alone || catalog == nil {
 		return e, nil
 	}
 	catalog.Stale() // what this process has written meanwhile is seen
@@ -120,7 +120,7 @@ func (w *ReelWriter) earlier(ctx context.Context, r Request) (e earlier, err err
 			continue
 		}
 		e.dropped = true
-		if id := row.ConversationID; id != "" && (e.joined == "" || id < e.joined) {
+		if id := keep.RunOf(row.CorrelationID, row.ConversationID); id != "" && (e.joined == "" || id < e.joined) {
 			e.joined = id
 		}
 	}

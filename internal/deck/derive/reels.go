@@ -35,14 +35,14 @@ func (w *ReelWriter) Close() { w.rows.Close() }
 // Deliver makes the evidence of a trace durable together with the tapes that it gives by itself. Its errors are those of Writer.Deliver, and of this trace alone
 // unless the store fails. Repeating it changes nothing for a reader.
 func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
-	before, err := w.earlier(ctx, r)
+	before, err := w.earlier(ctx, r, r.alone())
 	if err != nil {
 		return nil, nil, err
 	}
-	return w.deliver(ctx, r, before)
+	return w.deliver(ctx, r, &before)
 }
 
-func (w *ReelWriter) deliver(ctx context.Context, r Request, before earlier) (s *Stored, written []Written, err error) {
+func (w *ReelWriter) deliver(ctx context.Context, r Request, before *earlier) (s *Stored, written []Written, err error) {
 	s = &Stored{Evidence: generation.Evidence{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set}}
 	location := w.place(r, s)
 	lent := newLoan()
@@ -100,10 +100,17 @@ func (l *loan) end() {
 
 // derive makes the rows of a part: with its tapes, or alone where there are none or the gate keeps them. Such
 // a failure comes with the rows. Without rows the gate has failed itself. The tapes lie in text.
-func (w *ReelWriter) derive(ctx context.Context, r Request, before earlier, location deck.Location, s *Stored, row reel.Row, text *[]byte) ([]reel.Row, []Written, error) {
+func (w *ReelWriter) derive(ctx context.Context, r Request, before *earlier, location deck.Location, s *Stored, row reel.Row, text *[]byte) ([]reel.Row, []Written, error) {
 	derived, failure := w.deriver.DerivePart(&s.Evidence, row.Part, text)
 	if !s.Placement.Refused {
-		s.Keep = w.decide(r, before, derived, failure)
+		if r.alone() && errors.Is(failure, generation.ErrNoRun) { // such as a verdict, which belongs to a run that came before
+			e, err := w.earlier(ctx, r, false)
+			if err != nil {
+				return nil, nil, err
+			}
+			*before = e
+		}
+		s.Keep = w.decide(r, *before, derived, failure)
 		row.Keep = string(s.Keep)
 	}
 	if failure == nil && !s.Placement.Refused {

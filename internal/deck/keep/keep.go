@@ -6,6 +6,7 @@
 package keep
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -151,16 +152,18 @@ func share(id string) float64 {
 	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
 }
 
-// Joined is the id that a trace shares with the others of its run: the conversation of its tapes, or the trace id where they name none.
+// Joined is the id that a trace shares with the others of its run, or the trace id where its tapes name none.
 func Joined(traceID string, tapes []*tape.Tape) string {
 	id := ""
 	for _, t := range tapes {
-		if c := t.Run.ConversationID; c != "" && (id == "" || c < id) {
-			id = c
+		if of := RunOf(t.Run.CorrelationID, t.Run.ConversationID); of != "" && (id == "" || of < id) {
+			id = of
 		}
 	}
-	if id == "" {
-		return traceID
-	}
-	return id
+	return cmp.Or(id, traceID)
+}
+
+// RunOf is the id that the traces of a run share: that of what a caller asked for, or else of the conversation. Other ids may be names of tasks and workflows, which many runs share.
+func RunOf(correlationID, conversationID string) string {
+	return cmp.Or(correlationID, conversationID)
 }

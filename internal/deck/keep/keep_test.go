@@ -77,7 +77,9 @@ func TestPercentIsAShareOfIDs(t *testing.T) {
 
 func TestJoined(t *testing.T) {
 	in := func(id string) *tape.Tape { return &tape.Tape{Run: tape.Run{ConversationID: id}} }
-	for want, tapes := range map[string][]*tape.Tape{"trace": {in("")}, "a": {in("b"), in(""), in("a")}} {
+	called := in("b")
+	called.Run.CorrelationID = "c"
+	for want, tapes := range map[string][]*tape.Tape{"trace": {in("")}, "a": {in("b"), in(""), in("a")}, "c": {called}} {
 		if got := Joined("trace", tapes); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
