@@ -169,18 +169,41 @@ func (f *deriveFlags) run(ctx context.Context, files []string, stdin io.Reader, 
 	if err := guard.wholeDeck(ctx, f.tenant, sampledTapes); err != nil {
 		return err
 	}
+	far := newProgressLine(stderr)
 	w := &ingest.Writer{
 		Options: derive.Options{Options: generation.Options{Formats: f.formats, Bounds: f.bounds, Sign: sign, Explained: f.explained(stderr)}, Gate: gate},
-		Tenant:  f.tenant, Compress: compress, NoJoin: f.noJoin, SameKey: guard.trace, Say: sayer(stderr),
-		Wrote: func(t derive.Written) error { return reportTape(stdout, t) },
+		Tenant:  f.tenant, Compress: compress, NoJoin: f.noJoin, SameKey: guard.trace,
+		Say: func(format string, args ...any) {
+			far.clear()
+			say(stderr, format, args...)
+		},
 	}
+	w.Wrote = func(t derive.Written) error {
+		if isTerminal(stdout) { // where each tape has its line
+			far.clear()
+		} else {
+			far.show("%d tapes written", w.Written)
+		}
+		return reportTape(stdout, t)
+	}
+	defer far.clear()
 	in := ingest.NewBatch(keys, redactor)
+	read := 0
 	for _, file := range files {
-		w.Read(ctx, in, otlpfile.ReadFile(file, stdin, otlpfile.Options{}))
+		w.Read(ctx, in, func(yield func(otlpfile.Document, error) bool) {
+			for doc, err := range otlpfile.ReadFile(file, stdin, otlpfile.Options{}) {
+				read++
+				far.show("%d requests read", read)
+				if !yield(doc, err) {
+					return
+				}
+			}
+		})
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
+	far.clear()
 	w.CloseAudit(in)
 	sayRedacted(stderr, &in.Redactor)
 	if err := w.Write(ctx, d, in); err != nil {

@@ -58,3 +58,23 @@ func TestALineForAPersonHasNoAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestProgressIsALineOfATerminalAlone(t *testing.T) {
+	tty, screen := openTerminal(t)
+	far := newProgressLine(tty)
+	far.show("%d requests read", 7)
+	far.show("%d requests read", 8) // too soon
+	far.clear()
+	far.clear()
+	if _, err := fmt.Fprintln(tty, "done"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := screen.ReadString('\n'); err != nil || line != "\r\x1b[K7 requests read\r\x1b[Kdone\r\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	var elsewhere strings.Builder
+	newProgressLine(&elsewhere).show("7")
+	if elsewhere.Len() > 0 {
+		t.Errorf("%q", elsewhere.String())
+	}
+}
