@@ -418,6 +418,17 @@ func (v *Verdict) ValueText() string {
 	return v.Value.JSON()
 }
 
+// Passed is what the label says, as pass or fail; said is false for any other word and for none.
+func (v *Verdict) Passed() (passed, said bool) {
+	switch strings.ToLower(v.Label) {
+	case "pass", "passed":
+		return true, true
+	case "fail", "failed":
+		return false, true
+	}
+	return false, false
+}
+
 // VerdictTarget says what is judged.
 type VerdictTarget string
 

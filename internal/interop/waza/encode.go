@@ -373,7 +373,7 @@ func (e *encoding) result() exactjson.Value {
 	return with(result, set("status", text(status)), set("finalOutput", out), set("errorMsg", message), set("durationMs", count(r.DurationMS)), set("validations", validations))
 }
 
-// validations are the checks that the harness ran, as graders of waza, and what they say together; none where there were none.
+// validations are the checks that the harness ran and the verdicts on the run, as graders of waza, and what they say together; none where there were none.
 func (e *encoding) validations() (exactjson.Value, string) {
 	var graders []exactjson.Member
 	verdict := statusPassed
@@ -394,10 +394,45 @@ func (e *encoding) validations() (exactjson.Value, string) {
 			set("identifier", text(id)), set("type", text("program")), set("score", exactjson.IntValue(score)), set("weight", exactjson.IntValue(1)),
 			set("passed", exactjson.BoolValue(code == 0)), set("feedback", text("ended with code "+strconv.FormatInt(code, 10))), set("duration_ms", exactjson.IntValue(duration)))))
 	}
+	for i := range e.tape.Verdicts {
+		v := &e.tape.Verdicts[i]
+		passed, score, graded := gradeOf(v)
+		if !graded || slices.ContainsFunc(graders, func(g exactjson.Member) bool { return g.Name == v.Name }) {
+			continue
+		}
+		if !passed {
+			verdict = statusFailed
+		}
+		graders = append(graders, set(v.Name, exactjson.ObjectValue(
+			set("identifier", text(v.Name)), set("type", text(graderType(v))), set("score", score), set("weight", exactjson.IntValue(1)),
+			set("passed", exactjson.BoolValue(passed)), set("feedback", e.plain("verdicts."+strconv.Itoa(i)+".explanation", exactjson.StringValue(cmp.Or(v.Explanation, v.Label)))), set("duration_ms", exactjson.IntValue(0)))))
+	}
 	if graders == nil {
 		return exactjson.Value{}, ""
 	}
 	return exactjson.ObjectValue(graders...), verdict
+}
+
+// graderType is that of waza which comes nearest to who judged.
+func graderType(v *tape.Verdict) string {
+	if strings.EqualFold(v.Judge, "LLM") {
+		return "prompt"
+	}
+	return "program"
+}
+
+// gradeOf reads a verdict on the run as a grader says it. Its label says whether the run passed, and no value disagrees. waza's scores are
+// from 0 to 1; without a value the label makes it.
+func gradeOf(v *tape.Verdict) (passed bool, score exactjson.Value, graded bool) {
+	passed, said := v.Passed()
+	if score = exactjson.IntValue(0); passed {
+		score = exactjson.IntValue(1)
+	}
+	if number, ok := v.Value.Float(); ok && number >= 0 && number <= 1 {
+		score = v.Value
+		said = said && !(passed && number == 0)
+	}
+	return passed, score, said && v.Of == tape.OfRun && v.Name != ""
 }
 
 // fixtures are the files that the run was given and whose digests are known: those that the harness names, and media of the first request.

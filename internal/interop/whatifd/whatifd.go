@@ -90,9 +90,15 @@ func document(t *tape.Tape) exactjson.Value {
 		}
 		spans = append(spans, exactjson.ObjectValue(members...))
 	}
-	cohort := "baseline"
+	cohort, rule := "baseline", "run.status"
 	if t.Run.Status == tape.StatusError {
 		cohort = "failure"
+	}
+	for i := range t.Verdicts {
+		v := &t.Verdicts[i]
+		if passed, said := v.Passed(); said && !passed && v.Of == tape.OfRun && cohort == "baseline" {
+			cohort, rule = "failure", "verdict "+v.Name
+		}
 	}
 	skip := exactjson.NullValue
 	switch {
@@ -110,7 +116,7 @@ func document(t *tape.Tape) exactjson.Value {
 		interop.Member("metadata", exactjson.ObjectValue(
 			interop.Member("tapedeck.tape_id", text(t.TapeID)),
 			interop.Member("tapedeck.grade", text(string(t.Fidelity.Grade))),
-			interop.Member("tapedeck.cohort_rule", text("run.status")),
+			interop.Member("tapedeck.cohort_rule", text(rule)),
 		)),
 		interop.Member("skip_reason", skip),
 	)

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/interoptest"
 	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -59,5 +60,25 @@ func TestCorpusBecomesRawTraces(t *testing.T) {
 	}
 	if outputs < 200 || withheld < 5 {
 		t.Errorf("%d answers, %d withheld", outputs, withheld)
+	}
+}
+
+// TestAVerdictMakesAFailure names the verdict as the rule of the cohort.
+func TestAVerdictMakesAFailure(t *testing.T) {
+	for want, v := range map[string]tape.Verdict{
+		"failure verdict tone": {Name: "tone", Label: "fail", Of: tape.OfRun},
+		"baseline run.status":  {Name: "tone", Label: "pass", Of: tape.OfRun},
+	} {
+		body, _, err := Encode(&tape.Tape{Verdicts: []tape.Verdict{v}}, nil, interop.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := exactjson.Parse(strings.TrimSpace(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := doc.Get("cohort").Str() + " " + doc.Get("metadata").Get("tapedeck.cohort_rule").Str(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -108,6 +108,7 @@ type view struct {
 	Warning  string
 	Facts    [][2]string
 	Grade    graded
+	Verdicts []judged
 	Findings []severity
 	System   []field
 	Asked    []field
@@ -220,6 +221,7 @@ func newView(t *tape.Tape, o Options, r *renderer) *view {
 			v.Later = at(last + 1)
 		}
 	}
+	v.Verdicts = verdicts(t, shown)
 	v.Findings = findings(t, shown)
 	v.Talks, v.Untold = r.talks(t)
 	recorded := o.Oracle
