@@ -110,6 +110,7 @@ func choices() map[string][]string {
 		"judge --scorer":        {"check:", "exec:"},
 		"suite import --format": {adkFormat},
 		"scorer":                {"exact", "structural", "semantic", "rouge1", "tools", "judge", "exec:"},
+		"judge --scorer":        {"check:", "exec:"},
 		"sort":                  orders,
 		"status":                texts(tape.StatusOK, tape.StatusError, tape.StatusInterrupted, tape.StatusIncomplete),
 		"strategy":              texts(aiwg.Strategies...),

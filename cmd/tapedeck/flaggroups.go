@@ -43,7 +43,7 @@ var flagGroups = []struct {
 	{"The command", []string{
 		"runner", "input", "template", "turns", "wait-for", "answer", "timeout", "grace", "env", "env-from", "print-env", "workspace", "workspace-ignored", "preload", "allow-framework", "freeze", "realtime", "mode", "replay-run-id",
 	}},
-	{"Tools", []string{"rules", "tools", "live", "read-through", "refuse", "allow-live", "override", "tool-policy", "fork-at", "exact"}},
+	{"Tools", []string{"rules", "tools", "live", "read-through", "refuse", "allow-live", "override", "tool-policy", "fork-at", "exact", "verdicts"}},
 	{"Models", []string{"model-url", "model-key-env", "candidate-model", "models", "system-prompt", "change", "model-only", "ask", "ask-timeout"}},
 	{"Network", []string{"lockdown", "require-lockdown", "allow-host", "allow-remote", "listen", "token-file", "tls-cert", "tls-key", "tls-client-ca", "max-body", "max-calls", "max-sessions", "session-age", "speed"}},
 	{"Judgement", []string{

@@ -7,19 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
-	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/filter"
 	"github.com/tapedeck/tapedeck/internal/deck/verdictrecord"
 	"github.com/tapedeck/tapedeck/internal/evaluation/experiment"
-	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -104,7 +100,16 @@ func (f *judgeFlags) run(cmd *cobra.Command, id string) (err error) {
 	if err := checkFormats(f.formats); err != nil {
 		return err
 	}
-	t, at, err := f.OpenOne(ctx, id)
+	sign, err := f.sign.signer()
+	if err != nil {
+		return err
+	}
+	g, err := newVerdictGiver(ctx, f.Finder, &f.redactionFlags, derive.Options{Options: generation.Options{Formats: f.formats, Sign: sign}}, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.deck.Close()) }()
+	t, err := g.find(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -114,34 +119,13 @@ func (f *judgeFlags) run(cmd *cobra.Command, id string) (err error) {
 	if f.verdict.Judge == "" {
 		f.verdict.Judge = "HUMAN"
 	}
-	w, err := f.writerOf(t, at)
-	if err != nil {
-		return err
-	}
-	redactor, err := f.open(stderr)
-	if err != nil {
-		return err
-	}
-	d, err := replay.OpenDeck(ctx, f.Deck)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	guard := f.guard(d, redactor)
-	if err := guard.wholeDeck(ctx, t.Run.Tenant, sampledTapes); err != nil {
-		return err
-	}
-	w.SameKey = guard.trace
-	if err := verdictrecord.Give(ctx, d, w, redactor, t, f.verdict); err != nil {
+	if err := g.give(ctx, t, f.verdict); err != nil {
 		return err
 	}
 	if len(t.Run.Joined) > 0 {
-		say(stderr, "the run was joined: tapedeck join %s brings the verdict to it", d)
+		say(stderr, "the run was joined: tapedeck join %s brings the verdict to it", g.deck)
 	}
-	return writeJSON(cmd.OutOrStdout(), struct {
-		RunID string `json:"run_id"`
-		verdictrecord.Verdict
-	}{t.Run.RunID, f.verdict})
+	return writeJSON(cmd.OutOrStdout(), given{t.Run.RunID, f.verdict})
 }
 
 // verdictTime reads --at.
@@ -155,27 +139,6 @@ func verdictTime(text string) (time.Time, error) {
 		return at, fmt.Errorf("--at: %w", err)
 	}
 	return at.UTC(), nil
-}
-
-// writerOf writes to the deck of a run that was found by its id.
-func (f *judgeFlags) writerOf(t *tape.Tape, at replay.Location) (*ingest.Writer, error) {
-	if at.Deck == nil {
-		return nil, errors.New("judge needs the id of a run in the deck, for the verdict is kept there")
-	}
-	if strings.HasPrefix(at.Ref.Key, string(deck.AreaUndecided)+"/") {
-		return nil, fmt.Errorf("run %s is undecided: whether it is production or a replay is not known yet", t.Run.RunID)
-	}
-	sign, err := f.sign.signer()
-	if err != nil {
-		return nil, err
-	}
-	gate, err := f.gate()
-	if err != nil {
-		return nil, err
-	}
-	return &ingest.Writer{
-		Options: derive.Options{Options: generation.Options{Formats: f.formats, Sign: sign}, Gate: gate}, Tenant: t.Run.Tenant, NoJoin: true,
-	}, nil
 }
 
 // score asks the scorer, if there is one.

@@ -50,6 +50,7 @@ func TestVerdictsThatAreNotGiven(t *testing.T) {
 	if got := tapedeck(t, "derive", "../../testdata/conventions/t0.jsonl", "--to", dir, "--redact", "off"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
+	t.Setenv(deckVariable, "")
 	for want, args := range map[string][]string{
 		"needs --deck":              {"a0a0a0a0", "--name", "n", "--label", "l"},
 		"needs a name":              {"a0a0a0a0", "--deck", dir, "--label", "l"},

@@ -37,6 +37,7 @@ type serveFlags struct {
 	oracle    string
 	model     string
 	mcp       string
+	verdicts  string
 	stdio     bool
 	listen    oraclehttp.Listen
 	tokenFile string
@@ -53,7 +54,7 @@ type serveFlags struct {
 func newServe() *cobra.Command {
 	f := serveFlags{body: oraclehttp.DefaultMaxBody}
 	cmd := &cobra.Command{
-		Use:   "serve --oracle REF | --model REF | --mcp REF",
+		Use:   "serve --oracle REF | --model REF | --mcp REF | --verdicts DECK",
 		Short: "Answer the tool calls and the model calls of a replay over HTTP",
 		Long: `Answer tool calls from the oracle of a run (--oracle), also as an MCP server (--mcp),
 and model calls from its tape (--model): the recorded answer, or a typed miss, never
@@ -71,6 +72,9 @@ recorded. docs/replay.md says what counts, and what of an answer is made up.
 The MCP server lists the recorded tool definitions at /mcp, those of one recorded
 server at /mcp/SERVER. With --stdio it speaks on stdin and stdout instead, for
 clients that start their servers, and listens nowhere.
+
+With --verdicts DECK it takes verdicts on runs of a deck, as for a feedback button: a
+JSON object with run_id, name, and value, label or explanation, posted to /v1/verdicts.
 
 REF is the path or URL of a tape.json, of an oracle.json or of the folder that holds
 them, or a run id or trace id with --deck. For --oracle it may be a deck, of which
@@ -100,6 +104,7 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 	flags.StringVar(&f.oracle, "oracle", "", "what to answer tool calls from")
 	flags.StringVar(&f.model, "model", "", "the tape to answer model calls from")
 	flags.StringVar(&f.mcp, "mcp", "", "the tape to make an MCP server of")
+	flags.StringVar(&f.verdicts, "verdicts", "", "the deck whose runs verdicts are taken for")
 	flags.BoolVar(&f.stdio, "stdio", false, "let the MCP server speak on stdin and stdout")
 	f.add(cmd, "--oracle ID")
 	f.addUnverified()
@@ -122,8 +127,8 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 func (f *serveFlags) config() (oraclehttp.Config, error) {
 	c := oraclehttp.Config{MaxBody: int64(f.body), MaxSessions: f.sessions, MaxCalls: f.calls, SessionAge: f.age, Speed: float64(f.speed)}
 	switch {
-	case f.oracle == "" && f.model == "" && f.mcp == "":
-		return c, errors.New("--oracle, --model and --mcp are missing: what to answer from")
+	case f.oracle == "" && f.model == "" && f.mcp == "" && f.verdicts == "":
+		return c, errors.New("--oracle, --model and --mcp are missing, and --verdicts: what to answer from")
 	case f.sessions < 1 || f.calls < 1 || f.age <= 0:
 		return c, errors.New("--max-sessions, --max-calls and --session-age must be positive")
 	case f.realtime && f.speed != 0:
@@ -158,6 +163,7 @@ type serving struct {
 	Entries   int           `json:"entries,omitempty"`
 	Model     *servingModel `json:"model,omitempty"`
 	MCP       *servingMCP   `json:"mcp,omitempty"`
+	Verdicts  string        `json:"verdicts,omitempty"` // where they are posted
 }
 
 // servingMCP is the part of it about the MCP server.
@@ -184,7 +190,7 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 		return err
 	}
 	all := services{Server: replayserver.Server{LocalOnly: config.LocalOnly}, stderr: stderr}
-	defer func() { err = errors.Join(err, all.closeLibrary()) }()
+	defer func() { err = errors.Join(err, all.closeDecks()) }()
 	var started serving
 	if f.oracle != "" {
 		if started, err = all.addOracle(ctx, f, config, options); err != nil {
@@ -201,6 +207,11 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 			return err
 		}
 	}
+	if f.verdicts != "" {
+		if err := all.addVerdicts(ctx, f, config); err != nil {
+			return err
+		}
+	}
 	listener, err := f.listen.Open(ctx)
 	if err != nil {
 		return err
@@ -214,6 +225,9 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 	started.Listening = scheme + "://" + listener.Addr().String()
 	if started.MCP != nil {
 		started.MCP.URL = started.Listening + "/mcp"
+	}
+	if all.Verdicts != nil {
+		started.Verdicts = started.Listening + replayserver.VerdictsPath
 	}
 	if err := printLine(stdout, started); err != nil {
 		return errors.Join(err, listener.Close())

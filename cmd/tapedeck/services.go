@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
@@ -25,8 +27,8 @@ import (
 // services are what serve answers, and what it says of it.
 type services struct {
 	replayserver.Server
-	library func() error // closes what the oracle reads from
-	missed  atomic.Bool
+	decks  []func() error // close what the oracle reads from, and the deck of the verdicts
+	missed atomic.Bool
 
 	mu     sync.Mutex
 	stderr io.Writer
@@ -43,7 +45,7 @@ func (s *services) addOracle(ctx context.Context, f *serveFlags, config oracleht
 	if err != nil {
 		return started, err
 	}
-	s.library = closer
+	s.decks = append(s.decks, closer)
 	config.Library = library
 	config.Answered = func(_ context.Context, replayRunID string, q *oracle.Query, a *oracle.Answer) {
 		s.answered(f, replayRunID, q, a)
@@ -99,6 +101,19 @@ func (s *services) addMCP(ctx context.Context, f *serveFlags, config oraclehttp.
 		Answered: func(session string, q *oracle.Query, a *oracle.Answer) { s.answered(f, session, q, a) },
 	})
 	return &servingMCP{RunID: run, Tools: tools.Tools()}, nil
+}
+
+// addVerdicts takes verdicts on the runs of a deck. What comes is redacted by the default profile.
+func (s *services) addVerdicts(ctx context.Context, f *serveFlags, config oraclehttp.Config) error {
+	finder := f.Finder
+	finder.Deck = f.verdicts
+	redaction := redactionFlags{keyFlags: f.match.keyFlags, redact: redact.PolicyDefault, concern: tellingConcerns(f.cmd)}
+	g, err := newVerdictGiver(ctx, finder, &redaction, derive.Options{}, s.stderr)
+	if err != nil {
+		return fmt.Errorf("--verdicts: %w", err)
+	}
+	s.Token, s.Verdicts, s.decks = config.Token, g, append(s.decks, g.deck.Close)
+	return nil
 }
 
 // serveStdio serves one MCP client on stdin and stdout, until it hangs up. The report goes to stderr: stdout belongs to the protocol.
@@ -175,11 +190,11 @@ func nearest(d *modelstub.Difference) string {
 	return text
 }
 
-func (s *services) closeLibrary() error {
-	if s.library == nil {
-		return nil
+func (s *services) closeDecks() (err error) {
+	for _, closer := range s.decks {
+		err = errors.Join(err, closer())
 	}
-	return s.library()
+	return err
 }
 
 // report prints a line for each session.

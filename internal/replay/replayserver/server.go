@@ -28,7 +28,9 @@ type Server struct {
 	// Tap records what Model is asked.
 	Tap *modeltap.Tap
 	MCP *mcpserver.Handler
-	// Token is the bearer token that calls of MCP need; "" for none.
+	// Verdicts takes what is posted to VerdictsPath.
+	Verdicts http.Handler
+	// Token is the bearer token that calls of MCP and verdicts need; "" for none.
 	Token string
 }
 
@@ -52,6 +54,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.Oracle != nil && ofOracle(path):
 		s.Oracle.ServeHTTP(w, r)
 	case oraclehttp.Foreign(w, r, s.LocalOnly):
+	case s.Verdicts != nil && path == VerdictsPath:
+		if oraclehttp.Authorised(w, r, s.Token) {
+			s.Verdicts.ServeHTTP(w, r)
+		}
 	case s.MCP != nil && ofMCP.MatchString(path):
 		if oraclehttp.Authorised(w, r, s.Token) {
 			s.MCP.ServeHTTP(w, r)
@@ -66,6 +72,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "tapedeck: the MCP server is at /mcp", http.StatusNotFound)
 	}
 }
+
+// VerdictsPath is where verdicts are posted.
+const VerdictsPath = "/v1/verdicts"
 
 // ofMCP are the paths of the MCP server.
 var ofMCP = regexp.MustCompile(`^(?:/session/[^/]+)?/mcp(?:/|$)`)
