@@ -110,7 +110,6 @@ func choices() map[string][]string {
 		"judge --scorer":        {"check:", "exec:"},
 		"suite import --format": {adkFormat},
 		"scorer":                {"exact", "structural", "semantic", "rouge1", "tools", "judge", "exec:"},
-		"judge --scorer":        {"check:", "exec:"},
 		"sort":                  orders,
 		"status":                texts(tape.StatusOK, tape.StatusError, tape.StatusInterrupted, tape.StatusIncomplete),
 		"strategy":              texts(aiwg.Strategies...),
