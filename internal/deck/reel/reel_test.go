@@ -230,7 +230,7 @@ func TestEncodeRefusesWhatNoReaderTakes(t *testing.T) {
 // unionOf is what matters of a union: without where its rows lie.
 func unionOf(tr *Trace) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, tr.Location, tr.Parts)
+	fmt.Fprintln(&b, tr.Location, tr.Parts, tr.Dropped)
 	if tr.Current != nil {
 		fmt.Fprintln(&b, tr.Current.Generation, tr.Current.Formats)
 		for _, r := range tr.Current.Runs {

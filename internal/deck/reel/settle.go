@@ -29,8 +29,8 @@ type settled struct {
 // settle decides what becomes of the rows of a trace that are merged, beside others of the trace that lie elsewhere. The union of what it leaves and the others is what the union of all
 // was. It holds as well when somebody else settles the others at the same time:
 //
-//   - Evidence is never left out, but for a row of which another reel of a higher level has an equal one, in the area of the trace. A reel gets a level above those that it was made of, so
-//     what stands for another row never lies below it, and the highest one stays.
+//   - Evidence is never left out, but for a row of which another reel has an equal one, in the area of the trace, and a higher level than all merged reels that have one. A reel gets a level
+//     above those that it was made of, so what stands for another row never lies below it, and the highest one stays.
 //   - Tapes are left out that are no longer those of all evidence, or of which there are better ones: they can never be those that are shown again, or are derived again.
 //   - Areas change upwards only, from undecided to runs to replays.
 //
@@ -49,10 +49,6 @@ func settle(merged, others []piece, revision int) settled {
 		current = nil
 	}
 	s.pending = current == nil && len(s.all.Parts) > 0 && !s.all.Dropped
-	level := map[*Entry]int{}
-	for _, p := range merged {
-		level[p.Entry] = p.level
-	}
 	inCurrent := func(e *Entry) bool {
 		return current != nil && e.Dropped() == s.all.Dropped && slices.Equal(e.Parts, s.all.Parts) && e.Generation() == current.Generation
 	}
@@ -68,9 +64,15 @@ func settle(merged, others []piece, revision int) settled {
 		}
 		s.rows, s.from = append(s.rows, m), append(s.from, e)
 	}
-	// above tells whether a reel of a higher level has what a row has.
-	above := func(e *Entry, same func(o *Entry) bool) bool {
-		return slices.ContainsFunc(others, func(o piece) bool { return o.level > level[e] && same(o.Entry) })
+	// above tells whether a reel of a higher level than all that are merged and have something has it, too.
+	above := func(has func(o *Entry) bool, there func(o *Entry) bool) bool {
+		highest := -1
+		for _, p := range merged {
+			if has(p.Entry) {
+				highest = max(highest, p.level)
+			}
+		}
+		return slices.ContainsFunc(others, func(o piece) bool { return o.level > highest && has(o.Entry) && there(o.Entry) })
 	}
 	// Of rows with the same tape one that is signed is kept.
 	signed := slices.Clone(local)
@@ -80,9 +82,9 @@ func settle(merged, others []piece, revision int) settled {
 		if !inCurrent(e) || roots[e.RootSpanID] {
 			continue
 		}
-		if above(e, func(o *Entry) bool {
+		if above(func(o *Entry) bool {
 			return inCurrent(o) && o.RootSpanID == e.RootSpanID && o.RunID == e.RunID && o.TapeBytes >= e.TapeBytes && (o.Signature != "" || e.Signature == "")
-		}) {
+		}, func(*Entry) bool { return true }) {
 			continue
 		}
 		roots[e.RootSpanID] = true
@@ -99,9 +101,8 @@ func settle(merged, others []piece, revision int) settled {
 		if j := slices.IndexFunc(local, func(o *Entry) bool { return o.Part == e.Part && o.EvidenceBytes > 0 }); j >= 0 {
 			holder = local[j]
 		}
-		if !s.pending && above(holder, func(o *Entry) bool {
-			return o.Part == e.Part && o.EvidenceBytes >= holder.EvidenceBytes && o.Location() == s.all.Location
-		}) {
+		if !s.pending && above(func(o *Entry) bool { return o.Part == e.Part && o.EvidenceBytes >= holder.EvidenceBytes },
+			func(o *Entry) bool { return o.Location() == s.all.Location }) {
 			continue
 		}
 		keep(holder, true)
