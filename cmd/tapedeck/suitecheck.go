@@ -207,7 +207,7 @@ func (f *suiteCheckFlags) checkDeck(ctx context.Context, k *runCheck, stderr io.
 	defer func() { err = errors.Join(err, d.Close()) }()
 	var list []view.Run
 	failed := 0
-	for r, err := range f.filter.runs(ctx, d, view.Query{Columns: k.columns()}, stderr, &failed) {
+	for r, err := range f.filter.runs(ctx, d, view.Query{Columns: k.columns(), Dropped: true}, stderr, &failed) {
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,11 @@ func (f *suiteCheckFlags) checkDeck(ctx context.Context, k *runCheck, stderr io.
 		case unread[i] != nil:
 			k.report.Broken = append(k.report.Broken, list[i].RunID+": "+unread[i].Error())
 		default:
-			k.add(list[i].RunID, list[i].Ref.URL, judged[i])
+			url := list[i].Ref.URL
+			if list[i].Dropped() {
+				url = ""
+			}
+			k.add(list[i].RunID, url, judged[i])
 		}
 	}
 	return nil
@@ -331,7 +335,7 @@ func newRunCheck(cases []*suite.Case, o expect.Options) *runCheck {
 
 // columns are those that the cases look at.
 func (k *runCheck) columns() []string {
-	names := []string{"run_id", "started_at"}
+	names := []string{"run_id", "started_at", "keep"}
 	for _, c := range k.cases {
 		names = append(names, c.Columns()...)
 	}
@@ -359,6 +363,9 @@ func (k *runCheck) judge(ctx context.Context, r expect.Run, open func() (*tape.T
 			continue
 		}
 		if r.Tape == nil && c.NeedsTape() {
+			if r.Columns.Dropped() { // nobody kept what the case asks for
+				continue
+			}
 			if r.Tape, err = open(); err != nil {
 				return nil, err
 			}

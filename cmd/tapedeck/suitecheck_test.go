@@ -178,6 +178,16 @@ func TestACheckFollowsADeck(t *testing.T) {
 	}
 }
 
+// A run whose content a policy dropped still has its columns.
+func TestRunsWithoutContentAreCheckedByTheirColumns(t *testing.T) {
+	address := droppedRuns(t, 3)
+	for expected, checked := range map[string]string{"{max_turns: 99}": "all 3 runs hold", "{max_turns: 99, tools: {mode: superset}}": "the run holds"} {
+		if got := tapedeck(t, "suite", "check", caseFile(t, "version: 1\nexpect: "+expected+"\n"), "--deck", address); got.code != exitOK || got.stdout != "mine: "+checked+"\n" {
+			t.Errorf("%s: %+v", expected, got)
+		}
+	}
+}
+
 func TestAnEvalSetOfADKBecomesCases(t *testing.T) {
 	d, dir := madeDeck(t), filepath.Join(t.TempDir(), "checks")
 	got := tapedeck(t, "suite", "import", "testdata/agent.evalset.json", "--suite", dir)
