@@ -55,11 +55,12 @@ func queryBlocks(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay
-// beside them.
+// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay and
+// a run with verdicts beside them.
 func queriedDeck(t *testing.T, address string) {
 	t.Helper()
-	for _, files := range [][]string{recordings(t), append(recordings(t)[:7:7], replayOfForge(t))} {
+	const judged = "../../testdata/conventions/sdk-verdicts.jsonl"
+	for _, files := range [][]string{append(recordings(t), judged), append(recordings(t)[:7:7], replayOfForge(t))} {
 		if got := tapedeck(t, append([]string{"derive", "--redact", "off", "--no-join", "--layout", "reels", "--to", address}, files...)...); got.code != exitOK {
 			t.Fatal(got)
 		}
