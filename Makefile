@@ -205,7 +205,7 @@ release: $(TOOLS)/cyclonedx-gomod ## dist/: archives, bills of materials and che
 	$(TOOLS)/release -version $(VERSION) -out dist $(if $(PLATFORMS),-platforms $(PLATFORMS))
 	@echo "tags of this release:"; $(TOOLS)/release -version $(VERSION) -tags
 
-cross: ## compile tapedeck for each other system and for Linux on arm64, and the collector for Windows; keeps nothing
+cross: ## compile tapedeck for each other system, and the collector for Windows; keeps nothing
 	$(GO) -C tools build -o ../$(TOOLS)/release ./release
 	$(TOOLS)/release -version $(VERSION) -compile $(if $(PLATFORMS),-platforms $(PLATFORMS))
 

@@ -11,12 +11,11 @@ import (
 	"slices"
 )
 
-// compiled are the programs that compile builds: for each system, and for each processor of Linux. What a
-// processor alone changes lies in the modules that are linked. Every program of each platform would take half an
-// hour of CPU time. make build compiles those of this machine.
+// compiled are the programs that compile builds, for one platform of each system. What a processor alone changes
+// lies in the modules that are linked. Every program of each platform would take half an hour of CPU time. make
+// build compiles those of this machine.
 var compiled = map[string][]string{
 	"linux/amd64":   {"tapedeck"},
-	"linux/arm64":   {"tapedeck"},
 	"darwin/arm64":  {"tapedeck"},
 	"windows/amd64": {"tapedeck", "otelcol-tapedeck"},
 }
