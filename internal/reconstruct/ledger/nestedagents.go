@@ -4,6 +4,8 @@
 package ledger
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
@@ -14,8 +16,8 @@ import (
 //
 // Needs: a call below the span, or its own request and answer; for a span that only looks like an agent a call
 // and a tool that ran it.
-// Refuses: any other span that holds no call; one without calls below a model call; the second such span within
-// one tool.
+// Refuses: any other span that holds no call; one without calls below a model call, beside a call within its
+// time, which may be its own, or among a thousand others; the second such span within one tool.
 // Seen in: frameworks whose agents are nodes of a graph.
 func (c *Ledger) nestedAgent(n *spantree.Node, agent, around *Call) {
 	delegated := around != nil && around.Kind == tape.EventToolCall
@@ -38,18 +40,34 @@ func (c *Ledger) nestedAgent(n *spantree.Node, agent, around *Call) {
 }
 
 // runsElsewhere reports the span of an agent whose calls nobody reports: it holds none, and its own request and
-// answer. Its name is not that of an agent around it.
+// answer.
 func runsElsewhere(n *spantree.Node) bool {
 	o := n.Obs
-	if o.WeakAgent || n.Span.ParentSpanID().IsEmpty() || len(o.Input) == 0 || len(o.Output) == 0 || o.Agent.Name == "" || spantree.HoldsCall(n) {
-		return false
-	}
-	for up := range spantree.Upward(n.Up, nil) {
-		if up.Obs.Class == genai.Agent && up.Obs.Agent.Name == o.Agent.Name {
+	tells := !o.WeakAgent && len(o.Input) > 0 && len(o.Output) > 0 && o.Agent.Name != ""
+	return tells && n.Up != nil && !n.Span.ParentSpanID().IsEmpty() && !spantree.HoldsCall(n) && !besideCall(n) && !isAbove(n.Up, o.Agent.Name)
+}
+
+// besideCall reports a span beside which a call lies, within its time. More than a thousand neighbours are not
+// looked at.
+func besideCall(n *spantree.Node) bool {
+	const most = 1000
+	return len(n.Up.Kids) > most || slices.ContainsFunc(n.Up.Kids, func(k *spantree.Node) bool {
+		return spantree.IsCall(k) && k.Start >= n.Start && k.End <= n.End
+	})
+}
+
+// isAbove reports that a span, or one above it, is that of an agent of a name.
+func isAbove(n *spantree.Node, name string) bool {
+	for range spantree.MaxAbove {
+		if n == nil {
 			return false
 		}
+		if n.Obs.Class == genai.Agent && n.Obs.Agent.Name == name {
+			return true
+		}
+		n = n.Up
 	}
-	return true
+	return false
 }
 
 // agentBody reads what lies below the span of an agent. self is the nested agent, nil for the run's own. The
