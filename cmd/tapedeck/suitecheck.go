@@ -352,7 +352,8 @@ func (k *runCheck) atATime() int {
 
 // judgement is what a case says of a run that it is for.
 type judgement struct {
-	of       int // the case
+	of       int  // the case
+	unkept   bool // nobody kept what the case asks for
 	failures []expect.Failure
 }
 
@@ -363,7 +364,8 @@ func (k *runCheck) judge(ctx context.Context, r expect.Run, open func() (*tape.T
 			continue
 		}
 		if r.Tape == nil && c.NeedsTape() {
-			if r.Columns.Dropped() { // nobody kept what the case asks for
+			if r.Columns.Dropped() {
+				list = append(list, judgement{of: i, unkept: true})
 				continue
 			}
 			if r.Tape, err = open(); err != nil {
@@ -379,7 +381,7 @@ func (k *runCheck) judge(ctx context.Context, r expect.Run, open func() (*tape.T
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		list = append(list, judgement{i, failures})
+		list = append(list, judgement{of: i, failures: failures})
 	}
 	return list, nil
 }
@@ -398,6 +400,10 @@ func (k *runCheck) command(ctx context.Context, command string, t *tape.Tape) (w
 // add counts a run, and returns what it does not hold.
 func (k *runCheck) add(runID, url string, of []judgement) (failed []failedLine) {
 	for _, j := range of {
+		if j.unkept {
+			k.report.Cases[j.of].Unkept++
+			continue
+		}
 		r := suite.CheckedRun{ID: k.ids.Of(runID), RunID: runID, URL: url, Failures: j.failures}
 		k.report.Cases[j.of].Add(r)
 		if len(j.failures) > 0 {

@@ -181,7 +181,7 @@ func TestACheckFollowsADeck(t *testing.T) {
 // A run whose content a policy dropped still has its columns.
 func TestRunsWithoutContentAreCheckedByTheirColumns(t *testing.T) {
 	address := droppedRuns(t, 3)
-	for expected, checked := range map[string]string{"{max_turns: 99}": "all 3 runs hold", "{max_turns: 99, tools: {mode: superset}}": "the run holds"} {
+	for expected, checked := range map[string]string{"{max_turns: 99}": "all 3 runs hold", "{max_turns: 99, tools: {mode: superset}}": "the run holds; not looked at: 2, whose content was not kept"} {
 		if got := tapedeck(t, "suite", "check", caseFile(t, "version: 1\nexpect: "+expected+"\n"), "--deck", address); got.code != exitOK || got.stdout != "mine: "+checked+"\n" {
 			t.Errorf("%s: %+v", expected, got)
 		}

@@ -26,6 +26,7 @@ type CheckedCase struct {
 	Runs   int          `json:"runs"` // that it was held against
 	Held   int          `json:"held"`
 	Failed []CheckedRun `json:"failed"`
+	Unkept int          `json:"unkept,omitempty"` // runs of which nobody kept what the case asks for
 
 	held []string // short ids, for JUnit
 }
@@ -113,6 +114,14 @@ func (c *Checked) Text() string {
 
 // summary is a case in one line.
 func (c *CheckedCase) summary() string {
+	text := c.result()
+	if c.Unkept > 0 {
+		text += fmt.Sprintf("; not looked at: %d, whose content was not kept", c.Unkept)
+	}
+	return text
+}
+
+func (c *CheckedCase) result() string {
 	switch {
 	case c.Runs == 0:
 		return c.Name + ": no run to check"
