@@ -21,7 +21,7 @@ func openTerminal(t *testing.T) (*os.File, *bufio.Reader) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = screen.Close() })
 	fd := int(screen.Fd())
@@ -34,7 +34,7 @@ func openTerminal(t *testing.T) (*os.File, *bufio.Reader) {
 	}
 	tty, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tty.Close() })
 	return tty, bufio.NewReader(screen)
