@@ -53,8 +53,9 @@ func promised(runs int) (traces []ptrace.Traces, want map[string]string) {
 	return traces, want
 }
 
-// TestNothingThatAPolicyKeepsIsLost: a collector with a keep policy is killed again and again while runs come in halves. What the policy promises to keep is in the deck as a
-// whole, and what it drops leaves a row in reels and nothing in files.
+// TestNothingThatAPolicyKeepsIsLost: a collector with a keep policy is killed again and again while runs come
+// in halves. What the policy promises to keep is in the deck as a whole, and what it drops leaves a row in
+// reels and nothing in files.
 func TestNothingThatAPolicyKeepsIsLost(t *testing.T) {
 	t.Run("reels", func(t *testing.T) { keepCampaign(t, inReels(t, decktest.FileURL(t)), true) })
 	t.Run("files", func(t *testing.T) { keepCampaign(t, decktest.FileURL(t), false) })

@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
-// TestALateVerdictSurvivesAKill sends what OpenInference's client recorded: a run, and then the verdicts on it, in traces of their own. The
-// collector is killed when it has acknowledged them.
+// TestALateVerdictSurvivesAKill sends what OpenInference's client recorded: a run, and then the verdicts on
+// it, in traces of their own. The collector is killed when it has acknowledged them.
 func TestALateVerdictSurvivesAKill(t *testing.T) {
 	for _, layout := range []string{"files", "reels"} {
 		t.Run(layout, func(t *testing.T) {

@@ -485,8 +485,8 @@ func Unanswered(e *Event) bool {
 	return e != nil && e.Type == EventToolCall && (e.Waiting != "" || e.Status == EventError && !e.IsError && e.Error == nil) && e.Result.IsAbsent()
 }
 
-// InsideAnswers returns the calls, by seq, of tools that the provider ran within a model call. The answer holds
-// them as done, and asks no client for anything. It is nil where there is none.
+// InsideAnswers returns the calls, by seq, of tools that the provider ran within a model call. The answer
+// holds them as done, and asks no client for anything. It is nil where there is none.
 func (t *Tape) InsideAnswers() (inside map[int]bool) {
 	type call struct{ id, name string }
 	asked := map[string]map[call]bool{} // by the id of the answer: what it asks a client for

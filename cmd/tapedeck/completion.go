@@ -63,7 +63,8 @@ func texts[T ~string](values ...T) []string {
 	return out
 }
 
-// choices are the values of the flags that take one of a few, by the name of the flag, behind the path of its command where commands differ.
+// choices are the values of the flags that take one of a few, by the name of the flag, behind the path of its
+// command where commands differ.
 func choices() map[string][]string {
 	var codes, measures []string
 	for _, k := range tape.FindingKinds {
@@ -128,8 +129,9 @@ func asksForCompletions(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// complete lets a shell complete what stands behind the commands and flags below root. cobra keeps every flag with completions
-// for as long as the process lives, so nothing but a call of a completion script registers any.
+// complete lets a shell complete what stands behind the commands and flags below root. cobra keeps every flag
+// with completions for as long as the process lives, so nothing but a call of a completion script registers
+// any.
 func complete(root *cobra.Command) {
 	values := choices()
 	var walk func(*cobra.Command)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// progressLine is the last line of a terminal, which says how far a command has come. Elsewhere it says nothing.
+// progressLine is the last line of a terminal, which says how far a command has come. Elsewhere it says
+// nothing.
 type progressLine struct {
 	terminal io.Writer // nil where nobody reads
 	shown    time.Time // when the line was written last

@@ -55,8 +55,8 @@ func queryBlocks(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay and
-// a run with verdicts beside them.
+// queriedDeck fills a deck of reels in which runs are there twice, one trace in another piece, and a replay
+// and a run with verdicts beside them.
 func queriedDeck(t *testing.T, address string) {
 	t.Helper()
 	const judged = "../../testdata/conventions/sdk-verdicts.jsonl"

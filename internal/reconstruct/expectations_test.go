@@ -29,8 +29,8 @@ func member[T any](e map[string]json.RawMessage, name string) (v T, ok bool) {
 	return v, there && json.Unmarshal(raw, &v) == nil
 }
 
-// TestInputsSayWhatIsExpected derives the inputs that were written after public reports of bugs, and after the
-// text of the GenAI conventions.
+// TestInputsSayWhatIsExpected derives the inputs that were written after public reports of bugs, and after
+// the text of the GenAI conventions.
 func TestInputsSayWhatIsExpected(t *testing.T) {
 	for folder, least := range map[string]int{"reports": 80, "conventions": 12} {
 		paths, err := filepath.Glob(filepath.Join("../../testdata", folder, "*.expect.json"))

@@ -44,8 +44,9 @@ type judgedSpan struct {
 	node *spantree.Node
 }
 
-// giveVerdicts writes each verdict on the tape of the run that it judges: that of the span that it names, else
-// that of the response. A verdict that names neither, or a span of no run, is one on all runs of its trace.
+// giveVerdicts writes each verdict on the tape of the run that it judges: that of the span that it names,
+// else that of the response. A verdict that names neither, or a span of no run, is one on all runs of its
+// trace.
 func giveVerdicts(verdicts []genai.Verdict, runs []judgedRun) {
 	if len(verdicts) == 0 {
 		return

@@ -6,9 +6,10 @@
 //
 //	cd tools && go run ./conventions ../internal/reconstruct/testdata/conventions.tsv CORE.git@384d6616 GENAI.git@34beb964
 //
-// A row names an attribute, an operation (a value of gen_ai.operation.name, or a method of MCP or A2A), a kind
-// of span, an attribute on a kind of span, or an event. What the table says of how a row is sent, where it lands and why not is written by
-// hand, and stays. A row that no repository has stays too; it names another source.
+// A row names an attribute, an operation (a value of gen_ai.operation.name, or a method of MCP or A2A), a
+// kind of span, an attribute on a kind of span, or an event. What the table says of how a row is sent, where
+// it lands and why not is written by hand, and stays. A row that no repository has stays too; it names
+// another source.
 package main
 
 import (
@@ -32,8 +33,8 @@ var operations = []string{"gen_ai.operation.name", "mcp.method.name", "a2a.metho
 // kinds are those of rows, in the order of the table.
 var kinds = []string{"attribute", "operation", "span", "on", "event"}
 
-// row is one line. Events have two: one sent as an event of a span, one as a log record. An attribute on a kind
-// of span has the kind as its type.
+// row is one line. Events have two: one sent as an event of a span, one as a log record. An attribute on a
+// kind of span has the kind as its type.
 type row struct{ kind, name, typ, sent, lands, why, source string }
 
 func (r row) key() string {

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docscheck fails when a document is hard to read: a sentence of more than 45 words, a page with more than 25 words a sentence,
-// a line of more than 600 characters, the name of a test in prose, a page that does not begin with what it is for.
+// Command docscheck fails when a document is hard to read: a sentence of more than 45 words, a page with more
+// than 25 words a sentence, a line of more than 600 characters, the name of a test in prose, a page that does
+// not begin with what it is for.
 //
 //	go run ./docscheck -root .. [-list]
 package main
@@ -107,7 +108,8 @@ func (p *page) check() (bad []error) {
 	return bad
 }
 
-// namesTests tells whether a cell begins with the name of a test: those of a column that says which test holds each row.
+// namesTests tells whether a cell begins with the name of a test: those of a column that says which test
+// holds each row.
 func (t prose) namesTests() bool {
 	if !t.cell || len(t.sentences) == 0 {
 		return false
@@ -116,8 +118,8 @@ func (t prose) namesTests() bool {
 	return at != nil && at[0] == 0
 }
 
-// figures counts words and sentences of paragraphs and lists. The cells of tables are short and would hide long sentences in a mean;
-// the longest sentence may be one of them.
+// figures counts words and sentences of paragraphs and lists. The cells of tables are short and would hide
+// long sentences in a mean; the longest sentence may be one of them.
 func (p *page) figures() (words, sentences, longest int) {
 	for _, t := range p.texts {
 		for _, s := range t.sentences {

@@ -144,7 +144,8 @@ func sentences(n ast.Node, body []byte) (all []sentence) {
 	return all
 }
 
-// join makes a sentence of its words. A list of names in code and nothing else is no sentence, and counts as one word.
+// join makes a sentence of its words. A list of names in code and nothing else is no sentence, and counts as
+// one word.
 func join(words []word, body []byte) sentence {
 	s := sentence{line: 1 + bytes.Count(body[:words[0].at], []byte("\n"))}
 	var texts []string

@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// compiled are the programs that compile builds, for one platform of each system. What a processor alone changes
-// lies in the modules that are linked. Every program of each platform would take half an hour of CPU time. make
-// build compiles those of this machine.
+// compiled are the programs that compile builds, for one platform of each system. What a processor alone
+// changes lies in the modules that are linked. Every program of each platform would take half an hour of CPU
+// time. make build compiles those of this machine.
 var compiled = map[string][]string{
 	"linux/amd64":   {"tapedeck"},
 	"darwin/arm64":  {"tapedeck"},
@@ -28,8 +28,8 @@ func compiledFor(platform string) []string {
 	return compiled[platform]
 }
 
-// compile builds programs for the platforms of a release and keeps none. Without optimisation the compiler takes a
-// third less time, and refuses the same sources.
+// compile builds programs for the platforms of a release and keeps none. Without optimisation the compiler
+// takes a third less time, and refuses the same sources.
 func (o options) compile() error {
 	dir, err := os.MkdirTemp("", "tapedeck-compile-")
 	if err != nil {

@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command subjects fails when the subject of a commit breaks the rule of CONTRIBUTING.md: at most 72 characters,
-// imperative, no full stop. It reads the commits since the rule began. Without that history it says so and passes.
+// Command subjects fails when the subject of a commit breaks the rule of CONTRIBUTING.md: at most 72
+// characters, imperative, no full stop. It reads the commits since the rule began. Without that history it
+// says so and passes.
 package main
 
 import (

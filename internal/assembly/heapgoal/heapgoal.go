@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// least and most bound the floor, up to where a heap grows before it is collected, however little of it is
-	// alive: bytes. The default pipeline has 60 to 80 MB alive.
+	// least and most bound the floor, up to where a heap grows before it is collected, however little of it
+	// is alive: bytes. The default pipeline has 60 to 80 MB alive.
 	least = 144 << 20
 	most  = 288 << 20
 	// share of the memory of the machine, or of its container, is the floor between the two.
 	share = 8
-	// percent is how much of what is alive a larger heap may grow by. Above twice the floor it is less, down to
-	// half of it: a large heap holds reels, and evidence without a spool, which cost little to collect.
+	// percent is how much of what is alive a larger heap may grow by. Above twice the floor it is less, down
+	// to half of it: a large heap holds reels, and evidence without a spool, which cost little to collect.
 	percent = 50
-	// slack is what the memory of the runtime may be over the goal and what lies beside the heap, in bytes, and a
-	// quarter of what is alive more: gaps between objects.
+	// slack is what the memory of the runtime may be over the goal and what lies beside the heap, in bytes,
+	// and a quarter of what is alive more: gaps between objects.
 	slack = 24 << 20
 )
 
@@ -40,8 +40,8 @@ func Floor() int64 { return int64(floor) }
 // floorFor is the floor of a process that may have so many bytes, 0 if that is not known.
 func floorFor(memory uint64) uint64 { return min(most, max(least, memory/share)) }
 
-// memory is what the kernel lets the process have: the memory of the machine, or the limit of its container if
-// that is less. It is 0 where neither is told, as on systems without /proc.
+// memory is what the kernel lets the process have: the memory of the machine, or the limit of its container
+// if that is less. It is 0 where neither is told, as on systems without /proc.
 func memory() uint64 {
 	total := uint64(0)
 	if info, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -86,8 +86,8 @@ func percentFor(live uint64) int {
 
 // limitFor is the limit of the memory for a heap of which live bytes are alive, and so many bytes of the
 // runtime's that are no heap. These are stacks of goroutines above all, which no collection frees. The
-// percentage holds for what was alive at the last collection. Where the next one finds more, the heap may grow
-// to many times that before the percentage is set again. The limit holds then.
+// percentage holds for what was alive at the last collection. Where the next one finds more, the heap may
+// grow to many times that before the percentage is set again. The limit holds then.
 func limitFor(live, beside uint64) int64 {
 	return int64(max(floor, live+live*uint64(percentFor(live))/100) + slack + live/4 + beside)
 }

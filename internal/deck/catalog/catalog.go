@@ -168,7 +168,8 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 	return out, nil
 }
 
-// ranked is a run with the number that it is ordered by. Runs are large, and are not moved while they are ordered.
+// ranked is a run with the number that it is ordered by. Runs are large, and are not moved while they are
+// ordered.
 type ranked struct {
 	number int64
 	*view.Run
@@ -184,7 +185,8 @@ func newRanked(r view.Run, column string) ranked {
 	return ranked{-1, &r}
 }
 
-// first orders runs, the greatest first, and cuts them. Runs that are alike are ordered by their ids, so that pages do not overlap.
+// first orders runs, the greatest first, and cuts them. Runs that are alike are ordered by their ids, so that
+// pages do not overlap.
 func first(list []ranked, limit int) []ranked {
 	slices.SortFunc(list, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.number, a.number), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))

@@ -28,10 +28,11 @@ type earlier struct {
 	decided keep.Reason // about this delivery; empty: not yet
 }
 
-// decide tells whether the content of a delivery is kept. failed is why no tape was made. Without a policy the reason is empty.
+// decide tells whether the content of a delivery is kept. failed is why no tape was made. Without a policy
+// the reason is empty.
 //
-// The decision is one of content, so a delivery that is repeated after a crash gets it again. What goes into it beside content is durable too, but for the runs that were kept
-// lately: these keep more.
+// The decision is one of content, so a delivery that is repeated after a crash gets it again. What goes into
+// it beside content is durable too, but for the runs that were kept lately: these keep more.
 func (w *Writer) decide(r Request, before earlier, derived *generation.Derived, failed error) keep.Reason {
 	var tapes []*tape.Tape
 	if failed == nil {
@@ -65,10 +66,12 @@ func (w *Writer) decide(r Request, before earlier, derived *generation.Derived, 
 	return reason
 }
 
-// alone reports that a delivery brings all of its trace, as far as its sender knows. Then nothing has to be looked up.
+// alone reports that a delivery brings all of its trace, as far as its sender knows. Then nothing has to be
+// looked up.
 func (r Request) alone() bool { return r.First && r.Complete }
 
-// noteDropped adds to the evidence that earlier evidence of its trace was dropped. It reports whether that is new.
+// noteDropped adds to the evidence that earlier evidence of its trace was dropped. It reports whether that is
+// new.
 func (r Request) noteDropped() (bool, error) {
 	if r.Set.Dropped() {
 		return false, nil
@@ -81,7 +84,8 @@ func (r Request) noteDropped() (bool, error) {
 	return true, nil
 }
 
-// drops tells whether nothing of a delivery goes into a deck of files. A delivery that is kept, and whose trace lost evidence before, notes it.
+// drops tells whether nothing of a delivery goes into a deck of files. A delivery that is kept, and whose
+// trace lost evidence before, notes it.
 func (w *Writer) drops(ctx context.Context, r Request) (reason keep.Reason, err error) {
 	if w.options.Keep == nil || r.Set.Len() == 0 || w.options.Accept.refuses(deck.AreaRuns) {
 		return "", nil

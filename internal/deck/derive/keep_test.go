@@ -167,7 +167,8 @@ func keepInEachLayout(t *testing.T, policy keep.Config, do func(r *keepRig, reel
 	}
 }
 
-// TestWhatIsDroppedLeavesARowWithoutContent, in a deck of reels, and nothing in one of files. Repetitions change nothing, nor do compactions.
+// TestWhatIsDroppedLeavesARowWithoutContent, in a deck of reels, and nothing in one of files. Repetitions
+// change nothing, nor do compactions.
 func TestWhatIsDroppedLeavesARowWithoutContent(t *testing.T) {
 	keepInEachLayout(t, keep.Config{Errors: true}, func(r *keepRig, reels bool) {
 		load := agentload.New(1)
@@ -243,7 +244,8 @@ func lost(t *tape.Tape) bool {
 	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceDropped })
 }
 
-// TestLateEvidenceThatIsKeptSaysWhatWasDropped: its tape is partial at best, before and after a compaction. What comes later still is kept.
+// TestLateEvidenceThatIsKeptSaysWhatWasDropped: its tape is partial at best, before and after a compaction.
+// What comes later still is kept.
 func TestLateEvidenceThatIsKeptSaysWhatWasDropped(t *testing.T) {
 	keepInEachLayout(t, keep.Config{Errors: true}, func(r *keepRig, reels bool) {
 		all := fail(agentload.New(1).Trace(agentload.Short))
@@ -302,7 +304,8 @@ func TestTheTracesOfARunAreKeptTogether(t *testing.T) {
 	})
 }
 
-// TestErasureTakesRowsWithoutContent, of a run that was dropped as a whole and of one that was kept in the end.
+// TestErasureTakesRowsWithoutContent, of a run that was dropped as a whole and of one that was kept in the
+// end.
 func TestErasureTakesRowsWithoutContent(t *testing.T) {
 	r := newKeepRig(t, deck.LayoutReels, keep.Config{Errors: true})
 	load := agentload.New(1)

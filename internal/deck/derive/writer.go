@@ -30,7 +30,8 @@ type Options struct {
 	Gate *Gate
 	// EvidenceAlone keeps the tapes out of reels: whoever reads derives them. It changes no output.
 	EvidenceAlone bool
-	// Keep says which runs keep their content; nil keeps all. A run that is dropped leaves a row without content in a deck of reels, and nothing in one of files.
+	// Keep says which runs keep their content; nil keeps all. A run that is dropped leaves a row without
+	// content in a deck of reels, and nothing in one of files.
 	Keep *keep.Config
 	// Warn is called with errors that did no harm; nil is nobody.
 	Warn func(error)

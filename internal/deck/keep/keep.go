@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keep decides which runs keep their content in a deck. The decision is a function of the tapes of a trace and of the id that joins the traces of a run. So it is the
-// same in every collector, and again after a crash.
+// Package keep decides which runs keep their content in a deck. The decision is a function of the tapes of a
+// trace and of the id that joins the traces of a run. So it is the same in every collector, and again after a
+// crash.
 package keep
 
 import (
@@ -28,7 +29,8 @@ type Config struct {
 	// Grades and Findings take runs whose tape has one of these grades, or a finding of one of these codes.
 	Grades   []string `mapstructure:"grades"`
 	Findings []string `mapstructure:"findings"`
-	// Verdicts takes runs with such a verdict, as of `ls --verdict`: "correctness<0.5", "helpful=no", or a name for any result.
+	// Verdicts takes runs with such a verdict, as of `ls --verdict`: "correctness<0.5", "helpful=no", or a
+	// name for any result.
 	Verdicts []string `mapstructure:"verdicts"`
 	// Agents takes runs of agents with one of these names. A name may hold *, ? and [...], as of a file.
 	Agents []string `mapstructure:"agents"`
@@ -100,7 +102,8 @@ func known[T ~string](list []T) string {
 	return strings.Join(names, ", ")
 }
 
-// Decide returns why the tapes of a trace are kept, or Dropped. A trace is kept as a whole. joined is the id that the trace shares with the others of its run, see Joined.
+// Decide returns why the tapes of a trace are kept, or Dropped. A trace is kept as a whole. joined is the id
+// that the trace shares with the others of its run, see Joined.
 func (c *Config) Decide(tapes []*tape.Tape, joined string) Reason {
 	for _, rule := range []struct {
 		reason Reason
@@ -163,7 +166,8 @@ func Joined(traceID string, tapes []*tape.Tape) string {
 	return cmp.Or(id, traceID)
 }
 
-// RunOf is the id that the traces of a run share: that of what a caller asked for, or else of the conversation. Other ids may be names of tasks and workflows, which many runs share.
+// RunOf is the id that the traces of a run share: that of what a caller asked for, or else of the
+// conversation. Other ids may be names of tasks and workflows, which many runs share.
 func RunOf(correlationID, conversationID string) string {
 	return cmp.Or(correlationID, conversationID)
 }

@@ -54,7 +54,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestPercentIsAShareOfIDs: the share is what was asked for, and what a smaller share takes, a larger one takes too.
+// TestPercentIsAShareOfIDs: the share is what was asked for, and what a smaller share takes, a larger one
+// takes too.
 func TestPercentIsAShareOfIDs(t *testing.T) {
 	const all = 20_000
 	small, large := Config{Percent: 2.5}, Config{Percent: 25}

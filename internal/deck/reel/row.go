@@ -85,7 +85,8 @@ type Meta struct {
 	Keep            string   `parquet:"keep,optional,dict"` // why a policy kept the content of the row, or KeepDropped; reels of older programs have no such column
 }
 
-// KeepDropped is the value of Meta.Keep in a row whose content was dropped: neither its evidence nor its tape lies in the deck.
+// KeepDropped is the value of Meta.Keep in a row whose content was dropped: neither its evidence nor its tape
+// lies in the deck.
 const KeepDropped = "dropped"
 
 // Dropped tells whether the content of the row was not kept.

@@ -29,8 +29,9 @@ type settled struct {
 // settle decides what becomes of the rows of a trace that are merged, beside others of the trace that lie elsewhere. The union of what it leaves and the others is what the union of all
 // was. It holds as well when somebody else settles the others at the same time:
 //
-//   - Evidence is never left out, but for a row of which another reel has an equal one, in the area of the trace, and a higher level than all merged reels that have one. A reel gets a level
-//     above those that it was made of, so what stands for another row never lies below it, and the highest one stays.
+//   - Evidence is never left out, but for a row of which another reel has an equal one, in the area of the
+//     trace, and a higher level than all merged reels that have one. A reel gets a level above those that it
+//     was made of, so what stands for another row never lies below it, and the highest one stays.
 //   - Tapes are left out that are no longer those of all evidence, or of which there are better ones: they can never be those that are shown again, or are derived again.
 //   - Areas change upwards only, from undecided to runs to replays.
 //

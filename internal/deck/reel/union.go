@@ -30,8 +30,8 @@ type Trace struct {
 	Current *Derivation
 	// Entries are all rows, in the order of compare, each once.
 	Entries []*Entry
-	// Dropped tells that no row has content: a policy kept nothing of the trace. Current is then the newest derivation that was made of any of its evidence, and Parts
-	// names that evidence, which lies nowhere.
+	// Dropped tells that no row has content: a policy kept nothing of the trace. Current is then the newest
+	// derivation that was made of any of its evidence, and Parts names that evidence, which lies nowhere.
 	Dropped bool
 }
 

@@ -97,10 +97,10 @@ func NewWriter(d *deck.Deck, l Limits) *Writer {
 	return &Writer{deck: d, limits: l, room: semaphore.NewWeighted(l.MaxBytes), encoded: func() {}}
 }
 
-// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone,
-// unless it is one of the store. It calls idle (which may be nil) when nothing is left to do for these rows but
-// to wait. It has copied their content then. goesOn says that others come whether these are durable or not:
-// their sender waits for none of them.
+// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows
+// alone, unless it is one of the store. It calls idle (which may be nil) when nothing is left to do for these
+// rows but to wait. It has copied their content then. goesOn says that others come whether these are durable
+// or not: their sender waits for none of them.
 func (w *Writer) Add(ctx context.Context, rows []Row, idle func(), goesOn bool) error {
 	if len(rows) == 0 {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verdictrecord gives verdicts to runs of a deck. A verdict is evidence as any other: a log record of the
-// trace of the run, redacted and written as what telemetry brings late.
+// Package verdictrecord gives verdicts to runs of a deck. A verdict is evidence as any other: a log record of
+// the trace of the run, redacted and written as what telemetry brings late.
 package verdictrecord
 
 import (

@@ -22,7 +22,8 @@ type Answer struct {
 	Matches  string   `yaml:"matches"` // a regular expression of RE2
 	JSON     Values   `yaml:"json"`    // it is JSON, and its parts hold these rules
 	Command  string   `yaml:"check"`   // a command
-	// Scorer is one of experiments. It scores the answer against Reference, and MinScore is the least that passes.
+	// Scorer is one of experiments. It scores the answer against Reference, and MinScore is the least that
+	// passes.
 	Scorer    string   `yaml:"scorer"`
 	Reference *string  `yaml:"reference"`
 	MinScore  *float64 `yaml:"min_score"`

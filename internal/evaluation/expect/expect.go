@@ -1,8 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expect holds what people expect of a run: its tool calls, its answer, and bounds. A run is recorded or replayed, and is judged by
-// the columns of its deck as far as they say it, else by its tape. Nothing is run but the commands that an expectation names.
+// Package expect holds what people expect of a run: its tool calls, its answer, and bounds. A run is recorded
+// or replayed, and is judged by the columns of its deck as far as they say it, else by its tape. Nothing is
+// run but the commands that an expectation names.
 package expect
 
 import (

@@ -125,8 +125,8 @@ func (t *Tools) Judge(of *tape.Tape, rules *normalise.Rules) []Failure {
 	return []Failure{{"tools", expected, found}}
 }
 
-// trajectory is the calls of a run beside those that are expected. Its methods say what is expected and what was found in its place; nothing was
-// found wrong where the latter is "".
+// trajectory is the calls of a run beside those that are expected. Its methods say what is expected and what
+// was found in its place; nothing was found wrong where the latter is "".
 type trajectory struct {
 	want  []Call
 	got   []*tape.Event
@@ -208,8 +208,9 @@ func (t *trajectory) holdsNoOther() (expected, found string) {
 	return fmt.Sprintf("no other than %d calls", len(t.want)), fmt.Sprintf("call %d: %s", j+1, callText(t.got[j]))
 }
 
-// unmatched pairs each of n things with one of m of its own that fits it, and returns the first for which none is left; -1 if all have one. A thing
-// that n of the others fit always gets one, so no more of them are looked at.
+// unmatched pairs each of n things with one of m of its own that fits it, and returns the first for which
+// none is left; -1 if all have one. A thing that n of the others fit always gets one, so no more of them are
+// looked at.
 func unmatched(n, m int, fits func(i, j int) bool) int {
 	of := make([]int, m) // the thing that has it, from 1
 	candidates := make([][]int, n)

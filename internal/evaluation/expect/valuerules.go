@@ -21,7 +21,8 @@ import (
 // Values are rules for parts of a JSON value, by the JSON path that leads to them.
 type Values map[string]*Value
 
-// Value is what is expected of each value at a path. All of it that is there has to hold. Unless the value is to be absent, there has to be one.
+// Value is what is expected of each value at a path. All of it that is there has to hold. Unless the value is
+// to be absent, there has to be one.
 type Value struct {
 	Equals  yaml.Node   `yaml:"equals"`
 	Matches *string     `yaml:"matches"` // a regular expression of RE2

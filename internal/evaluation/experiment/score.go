@@ -135,8 +135,8 @@ func names(spans []contract.ToolSpan) (list []string) {
 	return list
 }
 
-// rouge1 is the F-measure of the words that two texts have in common, ROUGE-1 without stemming. Words are of letters and digits, and case does not
-// count.
+// rouge1 is the F-measure of the words that two texts have in common, ROUGE-1 without stemming. Words are of
+// letters and digits, and case does not count.
 func rouge1(reference, answer string) float64 {
 	split := func(s string) []string {
 		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })

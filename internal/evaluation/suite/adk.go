@@ -75,7 +75,8 @@ func ReadADKCriteria(data []byte) (c Criteria, err error) {
 	return c, nil
 }
 
-// ReadADK reads an eval set of ADK: a case for each turn, which is for the runs that were asked the same. name is that of cases without an id.
+// ReadADK reads an eval set of ADK: a case for each turn, which is for the runs that were asked the same.
+// name is that of cases without an id.
 func ReadADK(name string, data []byte, c Criteria) (cases []Imported, lost []string, err error) {
 	v, err := exactjson.Parse(string(data))
 	if err != nil {
@@ -118,7 +119,8 @@ func ReadADK(name string, data []byte, c Criteria) (cases []Imported, lost []str
 	return cases, lost, nil
 }
 
-// evalCases are the cases of an eval set. The older forms, which ADK still reads, are a list of cases with data, and a list of the turns of one case.
+// evalCases are the cases of an eval set. The older forms, which ADK still reads, are a list of cases with
+// data, and a list of the turns of one case.
 func evalCases(v exactjson.Value) exactjson.Value {
 	switch first := v.At(0); {
 	case first.Get("data").Kind() == exactjson.Array:

@@ -304,7 +304,8 @@ func Open(dir string) (cases []*Case, broken []error, err error) {
 	return cases, broken, nil
 }
 
-// OpenFile reads the expectations of one case, without its tape. A file that has the usual name is called as its folder is.
+// OpenFile reads the expectations of one case, without its tape. A file that has the usual name is called as
+// its folder is.
 func OpenFile(file string) (*Case, error) {
 	data, err := readFile(file, maxCase)
 	if err != nil {

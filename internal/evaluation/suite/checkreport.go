@@ -60,7 +60,8 @@ func (c *Checked) Conclude() {
 	}
 }
 
-// exitNoRun is the code of a check in which a case was held against no run: nothing was found wrong, and nothing was looked at.
+// exitNoRun is the code of a check in which a case was held against no run: nothing was found wrong, and
+// nothing was looked at.
 const exitNoRun = 3
 
 // ExitCode is the code of the worst case.

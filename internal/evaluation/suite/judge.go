@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evaluation/expect"
 )
 
-// Judge lists what of the expectations a run does not hold. Where NeedsTape says so, the run needs its tape. An error says that a command of
-// the case could not be run.
+// Judge lists what of the expectations a run does not hold. Where NeedsTape says so, the run needs its tape.
+// An error says that a command of the case could not be run.
 func (c *Case) Judge(ctx context.Context, r expect.Run, o expect.Options) (list []expect.Failure, err error) {
 	if c.Rules != nil {
 		o.Rules = c.Rules.Rules

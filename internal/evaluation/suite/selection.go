@@ -60,7 +60,8 @@ func (s *Selection) columns() (names []string) {
 	return names
 }
 
-// Takes tells whether the case is for a run, as far as its columns say it. With a tape the whole message is compared.
+// Takes tells whether the case is for a run, as far as its columns say it. With a tape the whole message is
+// compared.
 func (c *Case) Takes(r expect.Run) bool {
 	s := c.Runs
 	switch {

@@ -373,7 +373,8 @@ func (e *encoding) result() exactjson.Value {
 	return with(result, set("status", text(status)), set("finalOutput", out), set("errorMsg", message), set("durationMs", count(r.DurationMS)), set("validations", validations))
 }
 
-// validations are the checks that the harness ran and the verdicts on the run, as graders of waza, and what they say together; none where there were none.
+// validations are the checks that the harness ran and the verdicts on the run, as graders of waza, and what
+// they say together; none where there were none.
 func (e *encoding) validations() (exactjson.Value, string) {
 	var graders []exactjson.Member
 	verdict := statusPassed
@@ -421,8 +422,8 @@ func graderType(v *tape.Verdict) string {
 	return "program"
 }
 
-// gradeOf reads a verdict on the run as a grader says it. Its label says whether the run passed, and no value disagrees. waza's scores are
-// from 0 to 1; without a value the label makes it.
+// gradeOf reads a verdict on the run as a grader says it. Its label says whether the run passed, and no value
+// disagrees. waza's scores are from 0 to 1; without a value the label makes it.
 func gradeOf(v *tape.Verdict) (passed bool, score exactjson.Value, graded bool) {
 	passed, said := v.Passed()
 	if score = exactjson.IntValue(0); passed {

@@ -13,7 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// TestVerdictsOnARunAreGraders leaves out verdicts that do not say pass or fail, or that contradict themselves.
+// TestVerdictsOnARunAreGraders leaves out verdicts that do not say pass or fail, or that contradict
+// themselves.
 func TestVerdictsOnARunAreGraders(t *testing.T) {
 	written, err := os.ReadFile("../../../tape/testdata/full.tape.json")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
-// TestThatEvidenceWasDroppedStaysWithTheEvidence: the note is one, however often it is made, stands in the part, and says nothing of a replay.
+// TestThatEvidenceWasDroppedStaysWithTheEvidence: the note is one, however often it is made, stands in the
+// part, and says nothing of a replay.
 func TestThatEvidenceWasDroppedStaysWithTheEvidence(t *testing.T) {
 	set := NewSet()
 	td := agentload.New(1).Trace(agentload.Short)

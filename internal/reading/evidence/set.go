@@ -245,8 +245,8 @@ func (s *Set) OnlyNotes() bool {
 
 func (i Item) isNote() bool { return i.Scope.Scope().Name() == segregation.NoteScope }
 
-// AddDropped notes that earlier evidence of a trace was dropped: it lies nowhere, and only a writer that dropped it knows. The note takes the marker of a redaction from an item
-// of the set.
+// AddDropped notes that earlier evidence of a trace was dropped: it lies nowhere, and only a writer that
+// dropped it knows. The note takes the marker of a redaction from an item of the set.
 func (s *Set) AddDropped(trace pcommon.TraceID) {
 	resource := pcommon.NewMap()
 	for _, item := range s.all() {

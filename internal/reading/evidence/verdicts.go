@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 )
 
-// ForwardVerdicts adds log records to traces, in the form of LogsToTraces: what carriers say of spans of other
-// traces becomes evidence of those traces, and what a span says that is no evidence stays evidence. The link
-// names the trace, so nothing has to be looked up. The same carrier gives the same records.
+// ForwardVerdicts adds log records to traces, in the form of LogsToTraces: what carriers say of spans of
+// other traces becomes evidence of those traces, and what a span says that is no evidence stays evidence. The
+// link names the trace, so nothing has to be looked up. The same carrier gives the same records.
 func ForwardVerdicts(td ptrace.Traces) {
 	records := ptrace.NewTraces()
 	for _, rs := range td.ResourceSpans().All() {

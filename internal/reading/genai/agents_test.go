@@ -23,7 +23,8 @@ import (
 
 const agentPages = "../../../docs/agents"
 
-// The part of a page that is written by hand: what to install, and the code that turns content on. In the index it is the table of frameworks.
+// The part of a page that is written by hand: what to install, and the code that turns content on. In the
+// index it is the table of frameworks.
 const setupBegin, setupEnd = "<!-- set-up, written by hand -->\n\n", "\n<!-- end of the set-up -->\n"
 
 // setup returns that part of a page as it stands in the file.
@@ -241,7 +242,8 @@ func yields(d *dialect.Dialect, s dialect.Setting) bool {
 // capital begins a sentence, unless code does.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Each page says how its subject is installed, and each page of a dialect has a block of code that turns content on.
+// Each page says how its subject is installed, and each page of a dialect has a block of code that turns
+// content on.
 func TestPagesHaveASetUp(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(agentPages, "*.md"))
 	if err != nil || len(files) < 50 {

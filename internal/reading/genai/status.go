@@ -74,7 +74,8 @@ func threw(s *dialect.Source) bool {
 	return false
 }
 
-// raised yields the attributes of the exceptions of a call: events of its span, then log records that name it.
+// raised yields the attributes of the exceptions of a call: events of its span, then log records that name
+// it.
 func raised(s *dialect.Source) iter.Seq[decode.Attributes] {
 	return func(yield func(decode.Attributes) bool) {
 		for _, e := range s.Span.Events().All() {

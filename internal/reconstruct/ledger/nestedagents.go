@@ -14,8 +14,8 @@ import (
 // nestedAgent decides what the span of an agent within a run is: a sub-agent, the run's own agent once more,
 // or a step of a graph.
 //
-// Needs: a call below the span, or its own request and answer; for a span that only looks like an agent a call
-// and a tool that ran it.
+// Needs: a call below the span, or its own request and answer; for a span that only looks like an agent a
+// call and a tool that ran it.
 // Refuses: any other span that holds no call; one without calls below a model call, beside a call within its
 // time, which may be its own, or among a thousand others; the second such span within one tool.
 // Seen in: frameworks whose agents are nodes of a graph.
@@ -39,16 +39,16 @@ func (c *Ledger) nestedAgent(n *spantree.Node, agent, around *Call) {
 	c.agentBody(n, a, a)
 }
 
-// runsElsewhere reports the span of an agent whose calls nobody reports: it holds none, and its own request and
-// answer.
+// runsElsewhere reports the span of an agent whose calls nobody reports: it holds none, and its own request
+// and answer.
 func runsElsewhere(n *spantree.Node) bool {
 	o := n.Obs
 	tells := !o.WeakAgent && len(o.Input) > 0 && len(o.Output) > 0 && o.Agent.Name != ""
 	return tells && n.Up != nil && !n.Span.ParentSpanID().IsEmpty() && !spantree.HoldsCall(n) && !besideCall(n) && !isAbove(n.Up, o.Agent.Name)
 }
 
-// besideCall reports a span beside which a call lies, within its time. More than a thousand neighbours are not
-// looked at.
+// besideCall reports a span beside which a call lies, within its time. More than a thousand neighbours are
+// not looked at.
 func besideCall(n *spantree.Node) bool {
 	const most = 1000
 	return len(n.Up.Kids) > most || slices.ContainsFunc(n.Up.Kids, func(k *spantree.Node) bool {

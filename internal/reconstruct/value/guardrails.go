@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// guarding reports a call of a guardrail within the run: what it says is no conversation of the run. The way up
-// costs a bounded number of steps.
+// guarding reports a call of a guardrail within the run: what it says is no conversation of the run. The way
+// up costs a bounded number of steps.
 func (b *Builder) guarding(k *ledger.Call) bool {
 	if len(k.Nodes) == 0 {
 		return false

@@ -164,8 +164,8 @@ func (r *reply) texts(kind tape.PartType) string {
 	return text
 }
 
-// refusal is the text by which the model says that it does not answer; words are its other texts. APIs without
-// a member for a refusal send all texts alike.
+// refusal is the text by which the model says that it does not answer; words are its other texts. APIs
+// without a member for a refusal send all texts alike.
 func (r *reply) refusal() (refusal, words string) {
 	for _, p := range r.message.Parts {
 		switch {

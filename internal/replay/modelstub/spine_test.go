@@ -189,8 +189,8 @@ func roundedInJavaScript(t *tape.Tape) bool {
 
 // TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall replays each run whose tape is graded offline
 // against its own tape, and against the tapes that are made when the report of one model call never comes:
-// the agent is answered as it was then, or the grade is lower. A part of the corpus is one run of each group, and
-// those with several agents.
+// the agent is answered as it was then, or the grade is lower. A part of the corpus is one run of each group,
+// and those with several agents.
 func TestTapeThatClaimsOfflineAnswersItsAgentAlsoWithoutAModelCall(t *testing.T) {
 	runs, err := groundtruth.Corpus("../../../testdata/corpus")
 	if err != nil {

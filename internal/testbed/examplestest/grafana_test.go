@@ -198,7 +198,8 @@ var alerts = map[string]string{
 	"replay-alerts.yaml": "docs/segregation.md",
 }
 
-// TestAlertsAreValidAndDescribed is what `promtool check rules` does, and more: the metrics exist, and a table of the manual has a row for each.
+// TestAlertsAreValidAndDescribed is what `promtool check rules` does, and more: the metrics exist, and a
+// table of the manual has a row for each.
 func TestAlertsAreValidAndDescribed(t *testing.T) {
 	for file, page := range alerts {
 		t.Run(file, func(t *testing.T) { checkAlerts(t, file, page) })

@@ -51,8 +51,9 @@ func (v *View) Delete(ctx context.Context, key string) error {
 	return v.Store.Delete(ctx, key)
 }
 
-// buried makes what a tombstone takes away of a trace leave the reels, too: nobody is shown it from now on, so nobody deletes it. Where a whole trace is taken away, or moved, whoever does that
-// deletes what is shown. Rows without content show nothing that could be deleted, so they leave with the tombstone.
+// buried makes what a tombstone takes away of a trace leave the reels, too: nobody is shown it from now on,
+// so nobody deletes it. Where a whole trace is taken away, or moved, whoever does that deletes what is shown.
+// Rows without content show nothing that could be deleted, so they leave with the tombstone.
 func (v *View) buried(key string) {
 	below, ok := strings.CutPrefix(key, deck.TombstoneArea+"/")
 	if l, name, isTrace := inReel(below); ok && isTrace {

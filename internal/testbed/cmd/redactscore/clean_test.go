@@ -17,8 +17,8 @@ import (
 // Texts that are remembered as clean change nothing of what redaction and gate do: every kind of value in every place, every case of the score, and each
 // text under names that say different things about it, in any order and met again, become what they become when nothing is remembered.
 //
-// Without flags it takes a fifth of them, or one in 22 where a part of the corpus is taken; all are taken with
-// -redact.every 1, as make redact-score does.
+// Without flags it takes a fifth of them, or one in 22 where a part of the corpus is taken; all are taken
+// with -redact.every 1, as make redact-score does.
 func TestWhatIsRememberedChangesNothing(t *testing.T) {
 	var documents [][]byte // telemetry
 	add := func(td ptrace.Traces) {

@@ -27,7 +27,8 @@ func embed(file, name, text string) error {
 	return os.WriteFile(file, []byte(before+open+text+shut+after), 0o644)
 }
 
-// rules prints what the strict profile searches for. Rules of vendors and of gitleaks are counted only: the list of sources names them.
+// rules prints what the strict profile searches for. Rules of vendors and of gitleaks are counted only: the
+// list of sources names them.
 func rules() (string, error) {
 	r, err := redact.New(redact.Strict())
 	if err != nil {

@@ -5,7 +5,9 @@
 //
 //	go run ./internal/testbed/cmd/redactscore [-o docs] [-cases FILE] [-v]
 //
-// -o writes the tables into redaction.md and redaction-measured.md of that folder, and the lists of kinds and of sources beside them. -cases writes the cases for the peers in bench/redaction. -v prints every case that is wrong.
+// -o writes the tables into redaction.md and redaction-measured.md of that folder, and the lists of kinds and
+// of sources beside them. -cases writes the cases for the peers in bench/redaction. -v prints every case that
+// is wrong.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testbed/sample"
 )
 
-// sampled is how many runs there are for each that is mutated in make test-all. make test mutates a quarter of these,
-// make scorecard all runs.
+// sampled is how many runs there are for each that is mutated in make test-all. make test mutates a quarter
+// of these, make scorecard all runs.
 const sampled = 4
 
 // limits are the defects that are known under each mutation, among the sampled runs: values that are wrong or silent, tapes too many, and runs whose
