@@ -19,7 +19,7 @@ import (
 )
 
 // began is the newest commit that was made before the rule.
-const began = "6b98f28497e096bdfa4725809c6d2c4aae7fafdc"
+const began = "c96385b30e83f8ed2591aa6e14aa8e9928960957"
 
 // longest is how many characters a subject has at most.
 const longest = 72
