@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/foreign"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -51,7 +52,7 @@ func newDerive() *cobra.Command {
 FILE is OTLP as JSON, JSON lines or protobuf, also in the form of the collector's
 file exporter, plain, gzip or zstd, traces and logs in any order; "-" is stdin.
 Audit streams of Forge agents (NDJSON) may be among them: they fill in what the
-spans cut.
+spans cut. Files of other programs that docs/import.md names are read as well.
 All files of one call are one body of evidence, as what tapes are made of is called:
 it is kept beside them, in parts. Calling it again with the same
 or with more files changes or adds only what is new. Runs of one call that span
@@ -191,7 +192,7 @@ func (f *deriveFlags) run(ctx context.Context, files []string, stdin io.Reader, 
 	read := 0
 	for _, file := range files {
 		w.Read(ctx, in, func(yield func(otlpfile.Document, error) bool) {
-			for doc, err := range otlpfile.ReadFile(file, stdin, otlpfile.Options{}) {
+			for doc, err := range foreign.ReadFile(file, stdin, otlpfile.Options{}) {
 				read++
 				far.show("%d requests read", read)
 				if !yield(doc, err) {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/foreign"
 	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpserver"
@@ -116,7 +117,7 @@ func (d *diagnosis) readOne(ctx context.Context, arg string) error {
 	if strings.Contains(arg, "://") || strings.HasPrefix(arg, "mem:") || err == nil && info.IsDir() {
 		return d.readDeck(ctx, arg)
 	}
-	for document, err := range otlpfile.ReadFile(arg, d.stdin, otlpfile.Options{}) {
+	for document, err := range foreign.ReadFile(arg, d.stdin, otlpfile.Options{}) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

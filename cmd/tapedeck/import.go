@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,13 +32,14 @@ type importFlags struct {
 	to, layout string
 	filter     runFilter
 	sign       signFlag
+	redactionFlags
 }
 
 func newImport() *cobra.Command {
 	var f importFlags
 	names := strings.Join(formats.Names(func(f *interop.Format) bool { return f.Decode != nil }), ", ")
 	cmd := &cobra.Command{
-		Use:   "import FILE… | import DECK --to DECK2",
+		Use:   "import FILE… | import FILE|FOLDER… --to DECK | import DECK --to DECK2",
 		Short: "Read files of another tool as tapes, or carry a deck into another one",
 		Long: `Read files of another tool as tapes: ` + names + `.
 docs/formats.md says what each format holds of a tape.
@@ -50,6 +52,12 @@ on stdout counts what was lost; with --json it names each. DIR may be a URL like
 --losses one line for each. Losses are exact: they are what export would write
 differently.
 
+With --to DECK, a FILE that another program recorded of a run becomes evidence, and
+its tapes are derived as derive does it, redaction included: an export of a tracing
+store, a transcript of a coding agent, telemetry. What the file holds tells what it is.
+Of a FOLDER all such files below it are read; the others are counted on stderr.
+docs/import.md names the formats, and what each holds of a run.
+
 With --to a deck is carried into another one, whatever the layouts and storage
 services of the two: evidence and tapes byte for byte, tags, tombstones, holds,
 records of replays and the quarantine. A new DECK2 gets the layout that DECK has
@@ -58,10 +66,11 @@ Called again it goes on where it was stopped, and what is there is not written
 again. The last line is JSON: what was read, written, already there and refused;
 lines on stderr say why. docs/deck.md says what is carried how.
 
-The exit code is 0 if everything was read, 1 if something of a deck was refused, 2
-if a file could not be read, or a deck not be read or written.`,
+The exit code is 0 if everything was read, 1 if something was refused, 2 if a file
+could not be read, or a deck not be read or written.`,
 		Example: `  tapedeck import snapshot.json -o ./tapes
   tapedeck import snapshot.json --format waza | tapedeck show /dev/stdin
+  tapedeck import traces.json ./exports --to ./deck
   tapedeck import ./deck --to s3://tapes/prod --layout reels
   tapedeck import s3://tapes/prod --to ./failed --layout files --status error --since 7d`,
 		Args: needArgs("a FILE"),
@@ -70,13 +79,18 @@ if a file could not be read, or a deck not be read or written.`,
 				if err := onlyOfDecks(cmd); err != nil {
 					return err
 				}
+				if ofFiles, err := f.takesFiles(cmd, args); err != nil {
+					return err
+				} else if ofFiles {
+					return f.evidence(cmd, args)
+				}
 				tenant := ""
 				if cmd.Flags().Changed("tenant") {
 					tenant = f.options.Tenant
 				}
 				return f.carry(cmd.Context(), args, tenant, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			if flag := changedOf(cmd, append([]string{"layout"}, filterNames()...)); flag != "" {
+			if flag := changedOf(cmd, slices.Concat([]string{"layout"}, redactionNames, filterNames())); flag != "" {
 				return fmt.Errorf("--%s is about decks, and needs --to", flag)
 			}
 			f.options.Producer = generation.Producer()
@@ -89,9 +103,10 @@ if a file could not be read, or a deck not be read or written.`,
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "refuse ids and times that are not of the form which the schema of the format names (aiwg)")
 	cmd.Flags().StringVar(&f.options.Tenant, "tenant", "default", "the tenant to which the runs belong; with --to: this tenant alone")
-	cmd.Flags().StringVar(&f.to, "to", "", "the deck that gets what FILE, another deck, holds")
+	cmd.Flags().StringVar(&f.to, "to", "", "the deck that gets what FILE or another deck holds")
 	f.sign.add(cmd)
-	cmd.Flags().StringVar(&f.layout, "layout", "", "with --to: how a new deck keeps its runs, files or reels (default: as the other deck does not)")
+	cmd.Flags().StringVar(&f.layout, "layout", "", "with --to: how a new deck keeps its runs, files or reels (default: of files as derive, of a deck as it does not)")
+	f.redactionFlags.add(cmd)
 	f.filter.add(cmd)
 	return cmd
 }

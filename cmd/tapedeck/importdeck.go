@@ -40,7 +40,7 @@ func filterNames() []string {
 // onlyOfDecks refuses flags that say how files of another tool are read.
 func onlyOfDecks(cmd *cobra.Command) error {
 	if flag := changedOf(cmd, []string{"format", "out", "losses", "strict"}); flag != "" {
-		return fmt.Errorf("--%s is about files of another tool, and --to about decks", flag)
+		return fmt.Errorf("--%s is about files that become tapes without a deck, and --to names one", flag)
 	}
 	return nil
 }

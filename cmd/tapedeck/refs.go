@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/foreign"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
@@ -60,7 +61,7 @@ func (r *refs) takeTelemetry() {
 		defer mem.Drop(name)
 		defer func() { err = errors.Join(err, d.Close()) }()
 		w, in := &ingest.Writer{Tenant: "default", Say: r.say}, ingest.NewBatch(nil, nil)
-		w.Read(ctx, in, otlpfile.ReadFile(file, nil, otlpfile.Options{}))
+		w.Read(ctx, in, foreign.ReadFile(file, nil, otlpfile.Options{}))
 		if err := ctx.Err(); err != nil {
 			return err
 		}

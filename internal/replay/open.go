@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/foreign"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -108,7 +109,7 @@ func isOracle(data []byte) bool {
 
 // hasTelemetry tells whether what is read begins with spans or log records, or a record of an audit stream.
 func hasTelemetry(r io.Reader) bool {
-	for doc, err := range otlpfile.Read(r, "", otlpfile.Options{}) {
+	for doc, err := range foreign.Read(r, "", otlpfile.Options{}) {
 		return err == nil && (doc.Signal == otlpfile.SignalAudit || doc.Traces.SpanCount()+doc.Logs.LogRecordCount() > 0)
 	}
 	return false

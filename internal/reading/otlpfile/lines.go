@@ -21,10 +21,7 @@ const keptBuffer = 16 << 20
 
 // readJSON reads JSON documents that follow each other with or without line ends between or within them.
 func (in *input) readJSON() {
-	if head, _ := in.r.Peek(len(bom)); bytes.Equal(head, bom) {
-		_, _ = in.r.Discard(len(bom))
-		in.offset += int64(len(bom))
-	}
+	in.skipBOM()
 	var buf []byte
 	for {
 		if !in.skipSpace() {
@@ -59,6 +56,18 @@ func (in *input) readJSON() {
 			return
 		}
 	}
+}
+
+func (in *input) skipBOM() {
+	if head, _ := in.r.Peek(len(bom)); bytes.Equal(head, bom) {
+		in.discard(len(bom))
+	}
+}
+
+// discard goes on by bytes that were peeked at and hold no line end.
+func (in *input) discard(n int) {
+	_, _ = in.r.Discard(n)
+	in.offset += int64(n)
 }
 
 // fatal reports an error behind which the stream cannot be read on.

@@ -103,18 +103,27 @@ func ReadFile(path string, stdin io.Reader, opts Options) iter.Seq2[Document, er
 			Read(stdin, "stdin", opts)(yield)
 			return
 		}
-		f, err := os.Open(path)
+		f, err := OpenFile(path)
 		if err != nil {
-			yield(Document{}, &Error{Name: path, Err: withoutPath(err)})
+			yield(Document{}, err)
 			return
 		}
 		defer func() { _ = f.Close() }()
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			yield(Document{}, &Error{Name: path, Err: errors.New("is a directory; name the files in it")})
-			return
-		}
 		Read(f, path, opts)(yield)
 	}
+}
+
+// OpenFile opens the named file. The error is an *Error, also for a directory.
+func OpenFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{Name: path, Err: withoutPath(err)}
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close()
+		return nil, &Error{Name: path, Err: errors.New("is a directory; name the files in it")}
+	}
+	return f, nil
 }
 
 // withoutPath takes the path off an error of package os: Error names it already.
@@ -126,58 +135,62 @@ func withoutPath(err error) error {
 	return err
 }
 
+func (o Options) withDefaults() Options {
+	if o.MaxTotal <= 0 {
+		o.MaxTotal = defaultMaxTotal
+	}
+	if o.MaxDocument <= 0 {
+		o.MaxDocument = defaultMaxDocument
+	}
+	return o
+}
+
 // Read yields the documents of r in order. An error is an *Error; documents after it still come when their place can be found.
 // The input is consumed once.
 func Read(r io.Reader, name string, opts Options) iter.Seq2[Document, error] {
-	if opts.MaxTotal <= 0 {
-		opts.MaxTotal = defaultMaxTotal
-	}
-	if opts.MaxDocument <= 0 {
-		opts.MaxDocument = defaultMaxDocument
-	}
 	return func(yield func(Document, error) bool) {
-		in := &input{name: name, opts: opts, yield: yield, left: opts.MaxTotal}
-		defer in.close()
-		if err := in.open(r); err != nil {
-			in.refuse(err)
+		plain, done, err := Plain(r, opts)
+		if err != nil {
+			yield(Document{}, &Error{Name: name, Err: err})
 			return
 		}
+		defer done()
+		ReadPlain(plain, name, opts)(yield)
+	}
+}
+
+// Plain decompresses r and bounds what comes out. The caller calls done behind the last read.
+func Plain(r io.Reader, opts Options) (plain *bufio.Reader, done func(), err error) {
+	unpacked, done, err := decompress(bufio.NewReaderSize(r, 64<<10))
+	if err != nil {
+		return nil, nil, err
+	}
+	left := opts.withDefaults().MaxTotal
+	return bufio.NewReaderSize(&limited{r: unpacked, left: &left}, 256<<10), done, nil
+}
+
+// ReadPlain is Read for an input that Plain returned.
+func ReadPlain(plain *bufio.Reader, name string, opts Options) iter.Seq2[Document, error] {
+	opts = opts.withDefaults()
+	return func(yield func(Document, error) bool) {
+		in := &input{name: name, opts: opts, yield: yield, left: opts.MaxTotal, r: plain, line: 1}
 		in.run()
 	}
 }
 
 // input is one reading of one stream.
 type input struct {
-	name    string
-	opts    Options
-	yield   func(Document, error) bool
-	left    int64 // decompressed bytes still allowed
-	r       *bufio.Reader
-	closers []func()
+	name  string
+	opts  Options
+	yield func(Document, error) bool
+	left  int64 // bytes that the messages of the input may still unpack to
+	r     *bufio.Reader
 
 	offset  int64 // consumed bytes of the decompressed stream
 	line    int   // 1-based line of offset
 	good    int   // documents read
 	refused int   // documents refused since the last good one
 	stopped bool  // the consumer wants no more
-}
-
-func (in *input) close() {
-	for _, c := range in.closers {
-		c()
-	}
-}
-
-// open lays the decompressor and the limit over r.
-func (in *input) open(r io.Reader) error {
-	plain, closer, err := decompress(bufio.NewReaderSize(r, 64<<10))
-	if err != nil {
-		return &Error{Err: err}
-	}
-	in.closers = append(in.closers, closer)
-	in.r = bufio.NewReaderSize(&limited{r: plain, left: &in.left}, 256<<10)
-	in.line = 1
-	return nil
 }
 
 func (in *input) run() {

@@ -5,6 +5,7 @@ package otlpfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -83,4 +84,39 @@ func printable(head []byte) bool {
 		}
 	}
 	return true
+}
+
+// Tells reports whether a plain file with this beginning looks like telemetry that Read takes, traces or logs. It is for choosing files of
+// a folder, where most others are not telemetry.
+func Tells(head []byte) bool {
+	if looksJSON(head) {
+		rest := bytes.TrimLeft(bytes.TrimPrefix(head, bom), "[ \t\r\n")
+		rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte("{")), " \t\r\n")
+		for name, d := range documents {
+			if d.field != nil && bytes.HasPrefix(rest, []byte(`"`+name+`"`)) {
+				return true
+			}
+		}
+		return bytes.HasPrefix(rest, []byte(`"ts":"`)) && bytes.Contains(head, []byte(`"schema_version"`))
+	}
+	const prefix = 4
+	if len(head) > prefix && sniff(head) == formFrames {
+		message := head[prefix:]
+		return bytes.HasPrefix(message, zstdMagic) || bytes.HasPrefix(message, gzipMagic) || looksJSON(message) && Tells(message) || looksProto(message)
+	}
+	return looksProto(head)
+}
+
+// looksProto reports a request whose first member begins with one of its three fields: resource, scopes, schema.
+func looksProto(head []byte) bool {
+	if len(head) == 0 || head[0] != 0x0a {
+		return false
+	}
+	size, n := binary.Uvarint(head[1:])
+	if n <= 0 || size == 0 || len(head) <= 1+n {
+		return false
+	}
+	inner := head[1+n:]
+	length, m := binary.Uvarint(inner[1:])
+	return (inner[0] == 0x0a || inner[0] == 0x12 || inner[0] == 0x1a) && m > 0 && length < size
 }
