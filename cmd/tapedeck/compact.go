@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
+	"github.com/tapedeck/tapedeck/internal/deck/lateverdict"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
@@ -33,6 +36,9 @@ be replays are brought to the replays.
 Readers, writers and other compactions may be at work meanwhile, and it may be
 killed at any time: readers see the same, and calling it again goes on. It needs
 about three times --max-bytes of memory, whatever the size of the deck.
+
+Before it merges, verdicts that came in a trace of their own are given to the runs
+whose answer or conversation they name, as join does it.
 
 One line of JSON per merge is printed, and one with the sums at the end. The exit
 code is 0 if everything is done, 1 if tapes could not be made of some evidence,
@@ -81,6 +87,7 @@ func parseShard(text string) (shard, shards int, err error) {
 // compacted is the last line.
 type compacted struct {
 	Summary compaction.Sums `json:"summary"`
+	Given   int             `json:"given,omitempty"` // runs that were given verdicts of other traces
 }
 
 func runCompact(ctx context.Context, address string, o compaction.Options, stdout, stderr io.Writer) (err error) {
@@ -95,6 +102,16 @@ func runCompact(ctx context.Context, address string, o compaction.Options, stdou
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	var given lateverdict.Sums
+	if !o.DryRun && o.Shard <= 1 {
+		given, err = lateverdict.Give(ctx, d, lateverdict.Options{
+			Derive: derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: generation.DefaultFormats, Sign: o.Sign}},
+			Say:    func(err error) { complain(stderr, err) },
+		})
+		if err != nil {
+			return err
+		}
+	}
 	var lost error
 	o.Report = func(m compaction.Merge) {
 		for _, failure := range m.Failures {
@@ -106,10 +123,10 @@ func runCompact(ctx context.Context, address string, o compaction.Options, stdou
 	if err = errors.Join(lost, err); err != nil {
 		return err
 	}
-	if err := writeJSON(stdout, compacted{sums}); err != nil {
+	if err := writeJSON(stdout, compacted{sums, given.Runs}); err != nil {
 		return err
 	}
-	if sums.Failed > 0 {
+	if sums.Failed > 0 || given.Failed > 0 {
 		return &exitError{code: exitPartial}
 	}
 	return nil

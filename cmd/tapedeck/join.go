@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
+	"github.com/tapedeck/tapedeck/internal/deck/lateverdict"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
@@ -33,8 +34,11 @@ func newJoin() *cobra.Command {
 		Short: "Join the runs of a deck that lie in several traces",
 		Long: `Join the runs of a deck that lie in several traces, as derive does within one call.
 These are runs that carry the same run-level id, and those in which each model request
-continues the conversation of the one before it. The joined tapes lie under joined/;
-nothing else in the deck changes, and calling it again changes nothing.
+continues the conversation of the one before it. The joined tapes lie under joined/.
+
+Verdicts that came in a trace of their own, and name the id of an answer or of a
+conversation, become evidence of the runs that have it. Nothing else in the deck
+changes, and calling it again changes nothing.
 
 One line per joined tape goes to stdout, of JSON unless that is a terminal, everything else to stderr. The exit
 code is 0 if the whole deck was joined, also when there was nothing to join. It is 1
@@ -78,8 +82,16 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	w := derive.NewWriter(d, derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: f.formats, Sign: sign}})
-	failed, lost := 0, 0
+	options := derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: f.formats, Sign: sign}}
+	given, err := lateverdict.Give(ctx, d, lateverdict.Options{Tenant: f.tenant, Derive: options, Rehearse: f.dryRun, Say: func(err error) { complain(stderr, err) }})
+	if err != nil {
+		return err
+	}
+	if given.Runs > 0 {
+		say(stderr, "%d runs have verdicts that came in other traces", given.Runs)
+	}
+	w := derive.NewWriter(d, options)
+	failed, lost := given.Failed, 0
 	for written, err := range w.JoinDeck(ctx, derive.DeckJoin{Tenant: f.tenant, Rehearse: f.dryRun, MaxTraces: f.most}) {
 		switch {
 		case ctx.Err() != nil:

@@ -15,6 +15,8 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/lateverdict"
 )
 
 // CompactionConfig says whether this collector merges the reels of its deck. One collector of all that write to a deck is enough; several do the same work twice and no harm.
@@ -48,7 +50,19 @@ func (c CompactionConfig) validate(layout string) error {
 	return c.options().Validate()
 }
 
-// compact merges the reels of the deck from time to time, one compaction at a time. The shutdown interrupts it, which costs nothing but its work.
+// giveVerdicts gives verdicts that came in traces of their own to the runs that they name.
+func (e *tapeExporter) giveVerdicts(ctx context.Context, d *deck.Deck) {
+	given, err := lateverdict.Give(ctx, d, lateverdict.Options{Derive: derive.Options{Options: e.generations(), EvidenceAlone: e.cfg.evidenceAlone()}, Say: e.warn})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		e.logger.Warn("verdicts of other traces could not be given to their runs and will be the next time", zap.Error(err))
+	case given.Runs > 0:
+		e.logger.Info("gave verdicts of other traces to their runs", zap.Int("runs", given.Runs))
+	}
+}
+
+// compact merges the reels of the deck from time to time, one compaction at a time. First late verdicts find their runs. The shutdown interrupts it, which costs nothing but its work.
 func (e *tapeExporter) compact(ctx context.Context, d *deck.Deck) {
 	o := e.cfg.Compaction.options()
 	o.Sign = e.sign
@@ -66,6 +80,9 @@ func (e *tapeExporter) compact(ctx context.Context, d *deck.Deck) {
 		case <-timer.C:
 		case <-ctx.Done():
 			return
+		}
+		if d.Layout() == deck.LayoutReels {
+			e.giveVerdicts(ctx, d)
 		}
 		sums, err := compaction.Run(ctx, d, o)
 		outcome := "done"

@@ -161,8 +161,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	d.Compress(compress)
 	e.deck = d
 	options := derive.Options{
-		Options: generation.Options{Producer: generation.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Bounds: e.cfg.Bounds.bounds(), Sign: e.sign},
-		Accept:  derive.Accept(e.cfg.Accept), Gate: gate, EvidenceAlone: e.cfg.evidenceAlone(), Keep: e.cfg.Keep.Get(), Warn: e.warn,
+		Options: e.generations(), Accept: derive.Accept(e.cfg.Accept), Gate: gate, EvidenceAlone: e.cfg.evidenceAlone(), Keep: e.cfg.Keep.Get(), Warn: e.warn,
 	}
 	if d.Layout() == deck.LayoutReels {
 		e.writer = derive.NewReelWriter(d, options, e.cfg.Reel)
@@ -172,6 +171,10 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	e.sweep(d)
 	e.logger.Info("tapes go into the deck", zap.Stringer("deck", d), zap.String("layout", string(d.Layout())))
 	return e.writer, nil
+}
+
+func (e *tapeExporter) generations() generation.Options {
+	return generation.Options{Producer: generation.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Bounds: e.cfg.Bounds.bounds(), Sign: e.sign}
 }
 
 // sweep takes away what writers that died have left in a deck of files: content that no listing shows, and no erasure found. It goes on beside the

@@ -46,7 +46,7 @@ type judgedSpan struct {
 
 // giveVerdicts writes each verdict on the tape of the run that it judges: that of the span that it names,
 // else that of the response. A verdict that names neither, or a span of no run, is one on all runs of its
-// trace.
+// trace. So is one on an answer of another trace, whose id it keeps.
 func giveVerdicts(verdicts []genai.Verdict, runs []judgedRun) {
 	if len(verdicts) == 0 {
 		return
@@ -72,7 +72,8 @@ func giveVerdicts(verdicts []genai.Verdict, runs []judgedRun) {
 		}
 		for i, r := range runs {
 			if known && of.run == i || !known && slices.Contains(r.Traces, hex.EncodeToString(v.Trace[:])) {
-				about[i] = append(about[i], judgement{v, of.node})
+				_, here := responses[v.Response]
+				about[i] = append(about[i], judgement{v, of.node, v.Response != "" && !here})
 			}
 		}
 	}
@@ -86,7 +87,8 @@ func giveVerdicts(verdicts []genai.Verdict, runs []judgedRun) {
 // judgement is a verdict with the span that it judges, nil for none of the run.
 type judgement struct {
 	genai.Verdict
-	node *spantree.Node
+	node      *spantree.Node
+	elsewhere bool // it names an answer that no run of its trace has
 }
 
 // verdicts are what the tape of the run says. They are in order of time. Of several that are equal, or of
@@ -119,7 +121,7 @@ func (r judgedRun) verdicts(about []judgement) (list []tape.Verdict) {
 // verdict is a judgement as the tape of the run says it.
 func (r judgedRun) verdict(j judgement, seqs map[string]int) tape.Verdict {
 	said := j.Verdict.Verdict
-	if j.node == nil && j.Response != "" {
+	if j.elsewhere {
 		response := exactjson.Member{Name: "gen_ai.response.id", Value: exactjson.StringValue(j.Response)}
 		said.Metadata = exactjson.ObjectValue(append(slices.Clone(said.Metadata.Members()), response)...)
 	}

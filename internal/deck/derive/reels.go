@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 )
 
 // ReelWriter writes evidence and tapes into a deck of reels. It appends, and reads nothing of the deck: each delivery gives the tapes of its own evidence, and
@@ -120,7 +121,11 @@ func (w *ReelWriter) derive(ctx context.Context, r Request, before *earlier, loc
 		}
 	}
 	if failure != nil || s.Placement.Refused {
-		derived = &generation.Derived{Generation: w.deriver.Name(w.deriver.Items(&s.Evidence), row.Parts)}
+		var naming []genai.Verdict
+		if derived != nil {
+			naming = derived.Naming
+		}
+		derived = &generation.Derived{Generation: w.deriver.Name(w.deriver.Items(&s.Evidence), row.Parts), Naming: naming}
 	}
 	rows := w.deriver.Rows(row, derived)
 	if s.Keep == keep.Dropped {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
+	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -16,6 +18,9 @@ func (d *Deriver) Rows(common reel.Row, made *Derived) []reel.Row {
 	common.Producer, common.Formats = string(d.producer), d.Formats
 	common.Revision, common.Items = int64(made.Generation.Revision), int64(made.Generation.Items)
 	if len(made.Tapes) == 0 {
+		for _, v := range made.Naming {
+			common.Judge(JudgedBy(v))
+		}
 		return []reel.Row{common}
 	}
 	rows := make([]reel.Row, len(made.Tapes))
@@ -42,4 +47,21 @@ func (d *Deriver) Rows(common reel.Row, made *Derived) []reel.Row {
 		rows[i] = row
 	}
 	return rows
+}
+
+// Judged lists what verdicts of evidence without a run name, as values of the column judged.
+func Judged(set *evidence.Set) []string {
+	var m reel.Meta
+	for _, v := range set.NamingVerdicts() {
+		m.Judge(JudgedBy(v))
+	}
+	return m.Judged
+}
+
+// JudgedBy is what a verdict names beside a span, as a value of the column judged.
+func JudgedBy(v genai.Verdict) string {
+	if v.Response != "" {
+		return reel.JudgedResponse(v.Response)
+	}
+	return reel.JudgedConversation(v.Conversation)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/rule"
 	"github.com/tapedeck/tapedeck/tape"
@@ -30,6 +31,7 @@ type Derived struct {
 	Generation deck.Generation
 	Tapes      []*tape.Tape
 	Runs       []deck.RunFiles // of the tapes
+	Naming     []genai.Verdict // that name a run by an id, where the trace has none
 }
 
 // Derive makes the tapes of a trace from its parts. The error is ErrNoRun, ErrUnderivable or one of read.
@@ -60,6 +62,7 @@ func (d *Deriver) derived(e *Evidence, text *[]byte) (*Derived, error) {
 		return made, err
 	}
 	if len(tapes) == 0 {
+		made.Naming = e.Set.NamingVerdicts()
 		return made, NoRun(e, reason)
 	}
 	made.Tapes = tapes

@@ -60,7 +60,7 @@ func columnsOf(row reflect.Type, at []int) (list []column) {
 const signatureColumn = "signature"
 
 // laterColumns are those that reels of older programs do not have. What is not there is null.
-var laterColumns = []string{signatureColumn, "rules", "prompt_name", "prompt_version", "verdicts", "keep"}
+var laterColumns = []string{signatureColumn, "rules", "prompt_name", "prompt_version", "verdicts", "response_ids", "judged", "keep"}
 
 var narrow = append(Columns(), signatureColumn)
 

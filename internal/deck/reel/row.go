@@ -66,6 +66,8 @@ type Meta struct {
 	PromptName    []string `parquet:"prompt_name,list"`        // of the prompts that its spans name; as prompt_version not in older reels
 	PromptVersion []string `parquet:"prompt_version,list"`     // of any of them
 	Verdicts      []string `parquet:"verdicts,list"`           // NAME=VALUE and NAME=LABEL of each; not in older reels
+	ResponseIDs   []string `parquet:"response_ids,list"`       // of the answers of models; as judged not in older reels
+	Judged        []string `parquet:"judged,list"`             // what verdicts of the trace name and no run of it has: response:ID, conversation:ID
 	EvidenceBytes int64    `parquet:"evidence_bytes,optional"` // of the column evidence in this row
 	TapeBytes     int64    `parquet:"tape_bytes,optional"`     // of the column tape in this row
 
@@ -138,6 +140,9 @@ func (m *Meta) Describe(t *tape.Tape) {
 		switch e.Type {
 		case tape.EventModelCall:
 			m.Models = distinct(m.Models, e.Model)
+			if e.Response != nil && len(m.ResponseIDs) < mostNames && len(e.Response.ID) <= longestName {
+				m.ResponseIDs = distinct(m.ResponseIDs, e.Response.ID)
+			}
 			if m.Provider == "" {
 				m.Provider = e.Provider
 			}
@@ -157,12 +162,32 @@ func (m *Meta) Describe(t *tape.Tape) {
 	m.PromptName, m.PromptVersion = recorded(t, "gen_ai.prompt.name"), recorded(t, "gen_ai.prompt.version")
 	for i := range t.Verdicts {
 		m.Verdicts = judged(m.Verdicts, &t.Verdicts[i])
+		if id := t.Verdicts[i].Metadata.Get("gen_ai.response.id").Str(); id != "" {
+			m.Judge(JudgedResponse(id))
+		}
 	}
 	if t.Input.UserMessage != nil {
 		m.UserMessage = beginning(*t.Input.UserMessage, userMessageRunes)
 	}
 	m.TapeID, m.RedactionPolicy, m.RedactionKeyID = t.TapeID, t.Redaction.Policy, t.Redaction.KeyID
 }
+
+// JudgedResponse and JudgedConversation are values of the column judged.
+func JudgedResponse(id string) string     { return "response:" + id }
+func JudgedConversation(id string) string { return "conversation:" + id }
+
+// Judge adds what a verdict names to the column judged.
+func (m *Meta) Judge(name string) {
+	if len(m.Judged) < mostNames && len(name) <= longestName {
+		m.Judged = distinct(m.Judged, name)
+	}
+}
+
+// Bounds of the columns response_ids and judged: ids of one row, and bytes of one. What is longer names nothing.
+const (
+	mostNames   = 256
+	longestName = 256
+)
 
 // Bounds of the column verdicts: values of one run, and bytes of one.
 const (

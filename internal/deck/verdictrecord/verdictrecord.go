@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Verdict is what somebody says of a run.
@@ -69,10 +70,10 @@ func (v *Verdict) record(t *tape.Tape) (ld plog.Logs, err error) {
 	if err := v.Check(); err != nil {
 		return ld, err
 	}
-	span, scope := t.Run.RootSpanID, "trace."
+	span, of := t.Run.RootSpanID, tape.OfRun
 	switch {
 	case v.Session:
-		scope = "session."
+		of = tape.OfSession
 	case v.Event != 0:
 		if v.Event < 0 || v.Event > len(t.Events) || len(t.Events[v.Event-1].SpanIDs) == 0 {
 			return ld, fmt.Errorf("no span tells event %d of run %s", v.Event, t.Run.RunID)
@@ -80,7 +81,7 @@ func (v *Verdict) record(t *tape.Tape) (ld plog.Logs, err error) {
 		if len(t.Run.Joined) > 0 {
 			return ld, errors.New("the events of a joined run lie in several traces; judge the run")
 		}
-		span, scope = t.Events[v.Event-1].SpanIDs[0], ""
+		span, of = t.Events[v.Event-1].SpanIDs[0], tape.OfSpan
 	}
 	ld = plog.NewLogs()
 	r := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
@@ -96,20 +97,14 @@ func (v *Verdict) record(t *tape.Tape) (ld plog.Logs, err error) {
 	r.SetSpanID(spanID)
 	r.SetEventName(genai.VerdictEvent)
 	r.SetTimestamp(pcommon.NewTimestampFromTime(v.At))
-	put := func(member, text string) {
-		if text != "" {
-			r.Attributes().PutStr(scope+"evaluations.0.evaluation."+member, text)
-		}
+	said := tape.Verdict{Of: of, Name: v.Name, Label: v.Label, Explanation: v.Explanation, Judge: v.Judge, ID: v.ID}
+	if v.Metadata != "" {
+		said.Metadata = exactjson.StringValue(v.Metadata)
 	}
-	put("name", v.Name)
-	put("label", v.Label)
-	put("explanation", v.Explanation)
-	put("annotator_kind", v.Judge)
-	put("identifier", v.ID)
-	put("metadata", v.Metadata)
 	if v.Value != nil {
-		r.Attributes().PutDouble(scope+"evaluations.0.evaluation.score", *v.Value)
+		said.Value = exactjson.FloatValue(*v.Value)
 	}
+	genai.PutVerdict(said, r.Attributes())
 	if t.Run.ReplayRunID != "" { // as all of a replay
 		r.Attributes().PutStr("replay_run_id", t.Run.ReplayRunID)
 	}

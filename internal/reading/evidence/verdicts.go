@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // ForwardVerdicts adds log records to traces, in the form of LogsToTraces: what carriers say of spans of
@@ -47,8 +48,10 @@ func ForwardVerdicts(td ptrace.Traces) {
 	records.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 }
 
-// forward makes records of what the attributes of a span judge, and of each of its events that does.
+// forward makes records of what the attributes of a span judge, and of each of its events that does. A record
+// in another trace does not say the conversation of the judge.
 func forward(scope string, span ptrace.Span, to ptrace.SpanSlice, trace pcommon.TraceID, judged pcommon.SpanID) {
+	away := trace != span.TraceID()
 	record := func(at pcommon.Timestamp, attributes pcommon.Map, wanted func(key string) bool) {
 		r := to.AppendEmpty()
 		r.SetName(genai.VerdictEvent)
@@ -57,7 +60,7 @@ func forward(scope string, span ptrace.Span, to ptrace.SpanSlice, trace pcommon.
 		r.SetStartTimestamp(at)
 		r.SetEndTimestamp(at)
 		for key, v := range attributes.All() {
-			if wanted(key) {
+			if wanted(key) && !(away && genai.IsConversationKey(key)) {
 				v.CopyTo(r.Attributes().PutEmpty(key))
 			}
 		}
@@ -74,4 +77,58 @@ func forward(scope string, span ptrace.Span, to ptrace.SpanSlice, trace pcommon.
 			record(event.Timestamp(), event.Attributes(), func(string) bool { return true })
 		}
 	}
+}
+
+// NamingVerdicts are the verdicts of the set that name an answer or a conversation: where its trace has no
+// run, they may judge one of another trace.
+func (s *Set) NamingVerdicts() (list []genai.Verdict) {
+	for _, item := range s.View() {
+		for _, v := range genai.Verdicts(item.Scope.Scope().Name(), item.Span) {
+			if v.Response != "" || v.Conversation != "" {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+// VerdictsFor makes log records of another trace, in the form of LogsToTraces, of the verdicts that judge what
+// a run of that trace has. A verdict on a conversation judges the session of the run.
+func (s *Set) VerdictsFor(trace pcommon.TraceID, has func(genai.Verdict) bool) ptrace.Traces {
+	td := ptrace.NewTraces()
+	for _, item := range s.View() {
+		scope := item.Scope.Scope().Name()
+		rs := ptrace.NewResourceSpans()
+		item.Resource.Resource().CopyTo(rs.Resource())
+		rs.SetSchemaUrl(item.Resource.SchemaUrl())
+		ss := rs.ScopeSpans().AppendEmpty()
+		ss.Scope().SetName(genai.LogScope)
+		told := ptrace.NewSpanSlice()
+		if genai.IsVerdict(scope, item.Span) {
+			item.Span.CopyTo(told.AppendEmpty())
+		} else if genai.TellsVerdicts(item.Span) {
+			forward(scope, item.Span, told, item.Span.TraceID(), pcommon.SpanID{})
+		}
+		for _, record := range told.All() {
+			for _, v := range genai.Verdicts(genai.LogScope, record) {
+				if !has(v) {
+					continue
+				}
+				to := ss.Spans().AppendEmpty()
+				record.CopyTo(to)
+				to.SetTraceID(trace)
+				to.SetParentSpanID(pcommon.SpanID{})
+				if v.Response == "" {
+					to.Attributes().RemoveIf(func(key string, _ pcommon.Value) bool { return genai.IsVerdictAttribute(key) })
+					v.Of = tape.OfSession
+					genai.PutVerdict(v.Verdict, to.Attributes())
+				}
+			}
+		}
+		if ss.Spans().Len() > 0 {
+			rs.MoveTo(td.ResourceSpans().AppendEmpty())
+		}
+	}
+	identify(td)
+	return td
 }

@@ -4,6 +4,7 @@
 package genai
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -37,12 +38,18 @@ func Verdicts(scope string, span ptrace.Span) (list []Verdict) {
 	}
 	of := Verdict{Trace: span.TraceID(), Span: span.SpanID()}
 	var at pcommon.Timestamp // of what the attributes say
+	linked := false
 	if record {
 		of.Span, at = span.ParentSpanID(), span.StartTimestamp()
 	} else if link, carries := Judged(span); carries {
-		of.Trace, of.Span, at = link.TraceID(), link.SpanID(), span.EndTimestamp()
+		of.Trace, of.Span, at, linked = link.TraceID(), link.SpanID(), span.EndTimestamp(), true
 	}
 	a := decode.Attributes(span.Attributes())
+	conversation := "" // of the span
+	if !linked {
+		conversation = a.Text(conversationKeys...)
+	}
+	of.Conversation = conversation
 	add := func(said tape.Verdict, at pcommon.Timestamp) {
 		one := of
 		if one.Verdict = said; at != 0 {
@@ -59,7 +66,10 @@ func Verdicts(scope string, span ptrace.Span) (list []Verdict) {
 	}
 	for _, event := range span.Events().All() {
 		if event.Name() == VerdictEvent {
-			of.Response = decode.Attributes(event.Attributes()).Text(responseID)
+			a := decode.Attributes(event.Attributes())
+			if of.Response = a.Text(responseID); !linked {
+				of.Conversation = cmp.Or(a.Text(conversationKeys...), conversation)
+			}
 			add(evaluation(event.Attributes(), true), event.Timestamp())
 		}
 	}
@@ -96,8 +106,14 @@ func HasVerdicts(m pcommon.Map) bool {
 
 // IsVerdictAttribute reports an attribute that says something of a verdict.
 func IsVerdictAttribute(key string) bool {
-	return openinference.IsFeedback(key) || strings.HasPrefix(key, "gen_ai.evaluation.") || key == responseID || slices.Contains(conversationKeys, key)
+	return openinference.IsFeedback(key) || strings.HasPrefix(key, "gen_ai.evaluation.") || key == responseID || IsConversationKey(key)
 }
+
+// IsConversationKey reports an attribute that names a conversation.
+func IsConversationKey(key string) bool { return slices.Contains(conversationKeys, key) }
+
+// PutVerdict writes a verdict into the attributes of a record that tells it.
+func PutVerdict(v tape.Verdict, m pcommon.Map) { openinference.PutFeedback(v, m) }
 
 // Judged returns the link of a carrier, a span that exists to judge another one. It has exactly one link, and
 // is of no kind but that of an evaluator.

@@ -22,4 +22,7 @@ type Verdict struct {
 	Span  pcommon.SpanID
 	// Response is the id of the model's answer that is judged.
 	Response string
+	// Conversation is the id of the session that is judged, where the item names neither an answer nor, by a
+	// link, a span.
+	Conversation string
 }

@@ -4,6 +4,7 @@
 package openinference
 
 import (
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -59,4 +60,43 @@ func Feedback(m pcommon.Map) (list []tape.Verdict) {
 		}
 	}
 	return list
+}
+
+// PutFeedback writes a verdict as the evaluation that Feedback reads. A verdict without a result says why in
+// its metadata.
+func PutFeedback(v tape.Verdict, m pcommon.Map) {
+	prefix := ""
+	for _, f := range feedback {
+		if f.of == v.Of && f.member == "evaluation" {
+			prefix = f.prefix + "0.evaluation."
+		}
+	}
+	put := func(member, text string) {
+		if text != "" {
+			m.PutStr(prefix+member, text)
+		}
+	}
+	put("name", v.Name)
+	put("label", v.Label)
+	put("explanation", v.Explanation)
+	put("annotator_kind", v.Judge)
+	put("identifier", v.ID)
+	if v.Metadata.Kind() == exactjson.String {
+		put("metadata", v.Metadata.Str())
+	} else if !v.Metadata.IsAbsent() {
+		put("metadata", v.Metadata.JSON())
+	}
+	if v.Value.IsAbsent() {
+		return
+	}
+	whole, wholeErr := strconv.ParseInt(v.Value.JSON(), 10, 64)
+	number, err := strconv.ParseFloat(v.Value.JSON(), 64)
+	switch {
+	case wholeErr == nil:
+		m.PutInt(prefix+"score", whole)
+	case err == nil:
+		m.PutDouble(prefix+"score", number)
+	default:
+		put("score", v.ValueText())
+	}
 }
