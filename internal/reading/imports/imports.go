@@ -11,11 +11,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -124,6 +126,33 @@ func TraceID(words ...string) (id pcommon.TraceID) {
 func SpanID(words ...string) (id pcommon.SpanID) {
 	copy(id[:], digest("span", words))
 	return id
+}
+
+// HexTraceID reads a trace id of 32 hexadecimal digits, with the dashes of a UUID or without, and is TraceID for another text.
+func HexTraceID(text, format string) pcommon.TraceID {
+	var id pcommon.TraceID
+	if data, err := hex.DecodeString(strings.ReplaceAll(text, "-", "")); err == nil && len(data) == len(id) {
+		return pcommon.TraceID(data)
+	}
+	return TraceID(format, text)
+}
+
+// HexSpanID reads a span id of 16 hexadecimal digits. It is SpanID of the other words and the text for another one.
+func HexSpanID(text string, words ...string) pcommon.SpanID {
+	var id pcommon.SpanID
+	if data, err := hex.DecodeString(text); err == nil && len(data) == len(id) {
+		return pcommon.SpanID(data)
+	}
+	return SpanID(append(words, text)...)
+}
+
+// Cause is the cause of an error of package otlpfile, without the place that it names.
+func Cause(err error) error {
+	var e *otlpfile.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 func digest(kind string, words []string) []byte {

@@ -24,7 +24,21 @@ func (c *checker) object(m *message) error {
 	case !c.is("{"):
 		return c.fail("%s instead of an object", c.found())
 	}
-	return c.members(func(name string, key jsonscan.Token) error { return c.member(m.byName[name], name, key) })
+	return c.members(func(name string, key jsonscan.Token) error {
+		f := m.byName[name]
+		if now := m.byName[formerly[name]]; f == nil && now != nil {
+			f = now
+			c.edits = append(c.edits, edit{key.Start, key.End, `"` + now.camel + `"`})
+		}
+		return c.member(f, name, key)
+	})
+}
+
+// formerly are names of members before OTLP 0.15, as some stores still write them.
+var formerly = map[string]string{
+	"instrumentationLibrarySpans": "scopeSpans", "instrumentation_library_spans": "scopeSpans",
+	"instrumentationLibraryLogs": "scopeLogs", "instrumentation_library_logs": "scopeLogs",
+	"instrumentationLibrary": "scope", "instrumentation_library": "scope",
 }
 
 // member checks a member of an object; f is nil for one that the schema does not know.

@@ -52,6 +52,12 @@ func Live(truth exactjson.Value) Run {
 	return Run{truth: truth, held: func() *telemetry { return newTelemetry() }}
 }
 
+// ToldBy is the run as other telemetry tells it: what that lacks counts as absent.
+func (r Run) ToldBy(documents ...exactjson.Value) Run {
+	r.held = sync.OnceValue(func() *telemetry { return newTelemetry(documents...) })
+	return r
+}
+
 func load(truthFile string) (Run, error) {
 	body, err := os.ReadFile(truthFile)
 	if err != nil {

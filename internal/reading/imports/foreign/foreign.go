@@ -15,12 +15,16 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/imports"
 	"github.com/tapedeck/tapedeck/internal/reading/imports/jaeger"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/phoenix"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/tempo"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
 // Formats are the formats that are known, in the order in which they are tried.
 var Formats = []imports.Format{
+	tempo.Format,
 	jaeger.Format,
+	phoenix.Format,
 }
 
 // ReadFile reads the named file, or stdin for the name "-": one of a known format, else telemetry as package otlpfile reads it.
