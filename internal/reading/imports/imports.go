@@ -176,7 +176,7 @@ func Time(text string) pcommon.Timestamp {
 	return 0
 }
 
-// Text is the text of a JSON value: that of a string, else the value as it is written. It is empty for null and no value.
+// Text is the text of a JSON value: that of a string, else the value without white space. It is empty for null and no value.
 func Text(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	var text string
@@ -186,7 +186,11 @@ func Text(raw json.RawMessage) string {
 	case raw[0] == '"' && json.Unmarshal(raw, &text) == nil:
 		return text
 	}
-	return string(raw)
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) != nil {
+		return string(raw)
+	}
+	return compact.String()
 }
 
 // Put sets an attribute to a JSON value: strings, numbers and bools are of their type, objects and arrays their JSON text. Nothing is set

@@ -15,6 +15,8 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/reading/imports"
 	"github.com/tapedeck/tapedeck/internal/reading/imports/jaeger"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/langfuse"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/langsmith"
 	"github.com/tapedeck/tapedeck/internal/reading/imports/phoenix"
 	"github.com/tapedeck/tapedeck/internal/reading/imports/tempo"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
@@ -24,6 +26,8 @@ import (
 var Formats = []imports.Format{
 	tempo.Format,
 	jaeger.Format,
+	langfuse.Format,
+	langsmith.Format,
 	phoenix.Format,
 }
 

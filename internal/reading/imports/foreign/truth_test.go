@@ -44,9 +44,9 @@ const (
 
 // held is what the recordings of one kind came to.
 type held struct {
-	runs, same, defects int
-	outcomes            map[groundtruth.Outcome]int
-	grades              map[tape.Grade]int
+	runs, byOTLP, same, defects int
+	outcomes                    map[groundtruth.Outcome]int
+	grades                      map[tape.Grade]int
 }
 
 // TestImportsHoldWhatHappened compares the tapes of each recording with what the tools and the model server saw, and with those of the same
@@ -65,7 +65,7 @@ func TestImportsHoldWhatHappened(t *testing.T) {
 	}
 	kinds := map[string]*held{}
 	err := filepath.WalkDir(*folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".truth.json") || strings.HasSuffix(path, ".md") {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".truth.json") || strings.HasSuffix(path, ".otlp.json") || strings.HasSuffix(path, ".md") {
 			return err
 		}
 		parts := strings.Split(filepath.ToSlash(path), "/")
@@ -127,6 +127,10 @@ func (h *held) add(t *testing.T, path string, run groundtruth.Run) {
 			}
 		}
 	}
+	if len(run.Files) == 0 {
+		return
+	}
+	h.byOTLP++
 	other, err := run.Evidence()
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +184,7 @@ func differ(a, b []*tape.Tape) string {
 
 func table(kinds map[string]*held) string {
 	var b strings.Builder
-	b.WriteString("\n| recordings | runs | exact | absent | wrapped | missed | wrong | silent | no tape | tapes as by OTLP | grades |\n|---|" + strings.Repeat("---:|", 9) + "---|\n")
+	b.WriteString("\n| recordings | runs | exact | absent | wrapped | missed | wrong | silent | no tape | tapes as by OTLP | grades |\n|---|" + strings.Repeat("---:|", 8) + "---|---|\n")
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		h := kinds[kind]
 		fmt.Fprintf(&b, "| %s | %d |", kind, h.runs)
@@ -191,7 +195,7 @@ func table(kinds map[string]*held) string {
 		for _, g := range slices.Sorted(maps.Keys(h.grades)) {
 			grades = append(grades, fmt.Sprintf("%s %d", g, h.grades[g]))
 		}
-		fmt.Fprintf(&b, " %d | %s |\n", h.same, strings.Join(grades, ", "))
+		fmt.Fprintf(&b, " %d of %d | %s |\n", h.same, h.byOTLP, strings.Join(grades, ", "))
 	}
 	return b.String() + "\n"
 }
