@@ -44,9 +44,9 @@ const (
 
 // held is what the recordings of one kind came to.
 type held struct {
-	runs, byOTLP, same, defects int
-	outcomes                    map[groundtruth.Outcome]int
-	grades                      map[tape.Grade]int
+	runs, byOTLP, same, defects, recovered int
+	outcomes                               map[groundtruth.Outcome]int
+	grades                                 map[tape.Grade]int
 }
 
 // TestImportsHoldWhatHappened compares the tapes of each recording with what the tools and the model server saw, and with those of the same
@@ -118,6 +118,13 @@ func (h *held) add(t *testing.T, path string, run groundtruth.Run) {
 	h.runs++
 	for _, made := range tapes {
 		h.grades[made.Fidelity.Grade]++
+		for _, e := range made.Events {
+			for _, label := range e.Provenance {
+				if label == tape.Recovered {
+					h.recovered++
+				}
+			}
+		}
 	}
 	for _, row := range run.ToldBy(told...).Score(tapes) {
 		h.outcomes[row.Outcome]++
@@ -184,7 +191,7 @@ func differ(a, b []*tape.Tape) string {
 
 func table(kinds map[string]*held) string {
 	var b strings.Builder
-	b.WriteString("\n| recordings | runs | exact | absent | wrapped | missed | wrong | silent | no tape | tapes as by OTLP | grades |\n|---|" + strings.Repeat("---:|", 8) + "---|---|\n")
+	b.WriteString("\n| recordings | runs | exact | absent | wrapped | missed | wrong | silent | no tape | recovered | tapes as by OTLP | grades |\n|---|" + strings.Repeat("---:|", 9) + "---|---|\n")
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		h := kinds[kind]
 		fmt.Fprintf(&b, "| %s | %d |", kind, h.runs)
@@ -195,7 +202,7 @@ func table(kinds map[string]*held) string {
 		for _, g := range slices.Sorted(maps.Keys(h.grades)) {
 			grades = append(grades, fmt.Sprintf("%s %d", g, h.grades[g]))
 		}
-		fmt.Fprintf(&b, " %d of %d | %s |\n", h.same, h.byOTLP, strings.Join(grades, ", "))
+		fmt.Fprintf(&b, " %d | %d of %d | %s |\n", h.recovered, h.same, h.byOTLP, strings.Join(grades, ", "))
 	}
 	return b.String() + "\n"
 }
