@@ -4,9 +4,11 @@
 package recovery
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/tape"
@@ -17,7 +19,8 @@ import (
 func GoesOnAfter(m *ledger.Call) bool { return m.Obs.PreviousID != "" }
 
 // ChainRequests puts the conversation that the provider kept in front of a request that holds what is new
-// alone. Instructions are those of the request itself.
+// alone. Instructions are those of the request itself, unless a program that sends all of a conversation is
+// known to record what is new alone.
 //
 // Needs: a request that names the response that it goes on after.
 // Refuses: a request that shows that response. A response that is not on the tape is a missing model call.
@@ -44,8 +47,12 @@ func ChainRequests(c *ledger.Ledger) {
 			continue
 		}
 		own := instructions(m.Request)
-		m.Request = slices.Concat(m.Request[:own], p.Request[instructions(p.Request):], []*chat.Message{p.Response}, m.Request[own:])
-		m.Obs = m.Obs.With(func(o *genai.Draft) { o.RequestLabel = tape.Recovered })
+		kept := p.Request
+		if own > 0 || !m.Obs.Quirks.Has(dialect.RecordsNew) {
+			kept = p.Request[instructions(p.Request):]
+		}
+		m.Request = slices.Concat(m.Request[:own], kept, []*chat.Message{p.Response}, m.Request[own:])
+		m.Obs = m.Obs.With(func(o *genai.Draft) { o.RequestLabel = cmp.Or(o.RequestLabel, tape.Recovered) })
 	}
 }
 

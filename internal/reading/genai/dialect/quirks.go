@@ -22,6 +22,9 @@ const (
 	HandsAll
 	// EndsWithTools: the results of tools are the answer of the agent where the model is not asked again.
 	EndsWithTools
+	// RecordsNew: of a request that names the response before it, what is new alone is recorded. All of the
+	// conversation was sent.
+	RecordsNew
 
 	// OmitsArgs: {} stands for the arguments of a streamed call, whatever they were.
 	OmitsArgs
