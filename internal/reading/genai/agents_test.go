@@ -161,7 +161,11 @@ func recordAndReplay(p *agentprofile.Profile) string {
 		fmt.Fprintf(&b, "- What no setting brings: %s.\n", p.Lacks)
 	}
 	if p.Transcripts != "" {
-		fmt.Fprintf(&b, "- Its own records of sessions, which `tapedeck` does not read: `%s`.\n", p.Transcripts)
+		reads := "which `tapedeck` does not read"
+		if slices.ContainsFunc(Dialects, func(d *dialect.Dialect) bool { return d.ID == p.Dialect+"-transcript" }) {
+			reads = "which [`tapedeck import`](../import.md) reads"
+		}
+		fmt.Fprintf(&b, "- Its own records of sessions, %s: `%s`.\n", reads, p.Transcripts)
 	}
 	return b.String() + "\n"
 }
@@ -172,6 +176,10 @@ func agentPage(d *dialect.Dialect, setup string) string {
 		"This page says what to install, what turns the recording of content on, and what comes. [All frameworks](README.md) · on tapes: `%s` in `sources.dialects`\n\n"+
 		"## Set-up\n\n%s\n", d.Name, d.ID, setup)
 	fmt.Fprintf(&b, "## What turns content on\n\n%s\n\n", capital(strings.TrimSuffix(d.Switch, "."))+".")
+	if recognisedBy(d) == "" { // records that an import makes
+		fmt.Fprintf(&b, "## What comes\n\n- Records named %s, which an import makes of lines.\n- A run is %s.\n", codes(d.Events, "*"), d.Root)
+		return b.String()
+	}
 	if d.Flags != "" {
 		fmt.Fprintf(&b, "Nothing is set in the agent: [`tapedeck record`](../cli.md#record) leads its model calls through itself, and its telemetry stays where it goes.\n\n"+
 			"<!-- not run: it needs the agent -->\n```sh\ntapedeck record %s --to ./deck -- COMMAND OF THE AGENT\n```\n\n", d.Flags)

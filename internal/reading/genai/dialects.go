@@ -43,6 +43,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/sentry"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/springai"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/strands"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/transcript"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/trpcagent"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/trulens"
 	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect/vercel"
@@ -55,7 +56,7 @@ import (
 // that recognises a span is its dialect, so one that also follows a convention stands before it. There is
 // room for 62, see the bits in recognise.go.
 var Dialects = []*dialect.Dialect{
-	semconv.Tee, forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, google.QwenCode, codex.Dialect, copilot.Dialect, waza.Dialect,
+	semconv.Tee, forge.Dialect, transcript.ClaudeCode, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, google.QwenCode, transcript.Codex, codex.Dialect, copilot.Dialect, waza.Dialect,
 	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, langtrace.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, monocle.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,

@@ -29,6 +29,9 @@ type Source struct {
 	Addition bool
 	// Lists are the message lists that were read of the same trace; nil: none is remembered.
 	Lists *decode.Lists
+	// Says fills the draft of an item that was made of records when these were assigned; nil: the item itself
+	// is read.
+	Says func(o *Draft)
 	// Dialects are those that speak of the item, primary first. Package genai fills them when it first needs
 	// them. Scope and span are not to change afterwards.
 	Dialects []*Dialect

@@ -19,11 +19,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/imports/langsmith"
 	"github.com/tapedeck/tapedeck/internal/reading/imports/phoenix"
 	"github.com/tapedeck/tapedeck/internal/reading/imports/tempo"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/transcript"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
 // Formats are the formats that are known, in the order in which they are tried.
 var Formats = []imports.Format{
+	transcript.ClaudeCode,
+	transcript.Codex,
 	tempo.Format,
 	jaeger.Format,
 	langfuse.Format,

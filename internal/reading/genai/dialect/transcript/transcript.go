@@ -1,0 +1,161 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transcript reads the transcripts that coding agents write to the home folder. Package imports makes a
+// log record of each line. The records of one session are one trace, and are read together: a line holds a
+// piece of a run, and rarely tells which.
+//
+// Each line is parsed once. A model call tells the messages that are new in its request and the response that
+// it goes on after, so that a long session takes no more memory than its transcript. The first call of a run
+// tells its request whole.
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/reading/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Attributes of the records. Line is the number of the line in its file, Thread the file's own id where lines
+// do not name it.
+const (
+	Line   = "transcript.line"
+	Thread = "transcript.thread"
+)
+
+// Names of what is made of the records of a session, behind the prefix of the dialect.
+const (
+	madeRun   = "run"
+	madeModel = "model"
+	madeTool  = "tool"
+)
+
+// maxHistory bounds the messages that the requests of a session hold together.
+const maxHistory = 1 << 18
+
+// line is one line of a transcript.
+type line struct {
+	source *dialect.Source
+	body   exactjson.Value
+	number int64
+	at     pcommon.Timestamp
+	used   bool
+}
+
+// records describes the log records of one program.
+func records(prefix string, assign func(prefix string, lines []*line) *session) dialect.Records {
+	classes := map[string]dialect.Class{madeRun: dialect.Agent, madeModel: dialect.Model, madeTool: dialect.Tool}
+	return dialect.Records{
+		Events: []string{prefix},
+		Log: func(name string, _ decode.Attributes) dialect.LogRole {
+			return dialect.LogRole{Class: cmp.Or(classes[name[len(prefix):]], dialect.Structure)}
+		},
+		Assign: func(_, logs []*dialect.Source) (alone, rest []*dialect.Source) {
+			lines, rest := parse(logs)
+			s := assign(prefix, lines)
+			for _, l := range lines {
+				if !l.used {
+					rest = append(rest, l.source)
+				}
+			}
+			return s.made, rest
+		},
+	}
+}
+
+// read fills the draft of what was made of records.
+func read(s *dialect.Source, o *dialect.Draft) {
+	if s.Says == nil {
+		o.Class = dialect.Unclassified
+		return
+	}
+	s.Says(o)
+}
+
+func parse(logs []*dialect.Source) (lines []*line, rest []*dialect.Source) {
+	for _, l := range logs {
+		a := decode.Attributes(l.Span.Attributes())
+		body, err := exactjson.Parse(a.Text(dialect.LogBody))
+		if err != nil || body.Kind() != exactjson.Object {
+			rest = append(rest, l)
+			continue
+		}
+		lines = append(lines, &line{source: l, body: body, number: decode.OrZero(a.Count(Line)), at: l.Span.StartTimestamp()})
+	}
+	slices.SortStableFunc(lines, func(a, b *line) int {
+		x, y := a.source.Span.SpanID(), b.source.Span.SpanID()
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.at, b.at), bytes.Compare(x[:], y[:]))
+	})
+	return lines, rest
+}
+
+// session gathers what is made of the records of one trace.
+type session struct {
+	prefix  string
+	made    []*dialect.Source
+	ids     map[pcommon.SpanID]bool
+	history int // messages that are still left of maxHistory
+}
+
+func newSession(prefix string) *session {
+	return &session{prefix: prefix, ids: map[pcommon.SpanID]bool{}, history: maxHistory}
+}
+
+// add makes an item of the lines that tell of it, and returns its id, which is that of the first of them where
+// nothing else has it.
+func (s *session) add(kind string, under pcommon.SpanID, start, end pcommon.Timestamp, lines []*line, says func(o *dialect.Draft)) pcommon.SpanID {
+	first := lines[0].source
+	id := first.Span.SpanID()
+	for s.ids[id] {
+		sum := sha256.Sum256(append([]byte(kind), id[:]...))
+		copy(id[:], sum[:])
+	}
+	s.ids[id] = true
+	span := ptrace.NewSpan()
+	span.SetName(s.prefix + kind)
+	span.SetTraceID(first.Span.TraceID())
+	span.SetSpanID(id)
+	span.SetParentSpanID(under)
+	span.SetStartTimestamp(start)
+	span.SetEndTimestamp(max(start, end))
+	made := &dialect.Source{Resource: first.Resource, ScopeName: first.ScopeName, ScopeVersion: first.ScopeVersion, Span: span, Says: says}
+	for _, l := range lines {
+		l.used = true
+		made.Logs = append(made.Logs, l.source.Span)
+	}
+	s.made = append(s.made, made)
+	return id
+}
+
+// room takes space for messages out of maxHistory, and reports whether there was enough.
+func (s *session) room(n int) bool {
+	s.history -= n
+	return s.history >= 0
+}
+
+// text is a message of one text.
+func text(role tape.Role, said string) []decode.Message {
+	return []decode.Message{{Role: role, Parts: []decode.Part{decode.TextPart(said)}}}
+}
+
+// resultText is the text of a result, for the error of a tool that failed.
+func resultText(v exactjson.Value) string {
+	if v.Kind() == exactjson.String {
+		return v.Str()
+	}
+	for _, m := range v.Members() {
+		if t := m.Value.Get("text").Str(); t != "" {
+			return t
+		}
+	}
+	return ""
+}
