@@ -107,6 +107,7 @@ func runCompact(ctx context.Context, address string, o compaction.Options, stdou
 		given, err = lateverdict.Give(ctx, d, lateverdict.Options{
 			Derive: derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: generation.DefaultFormats, Sign: o.Sign}},
 			Say:    func(err error) { complain(stderr, err) },
+			Unread: func(err error) { complain(stderr, fmt.Errorf("not searched for verdicts: %w", err)) },
 		})
 		if err != nil {
 			return err

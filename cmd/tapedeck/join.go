@@ -83,7 +83,11 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	options := derive.Options{Options: generation.Options{Producer: generation.Producer(), Formats: f.formats, Sign: sign}}
-	given, err := lateverdict.Give(ctx, d, lateverdict.Options{Tenant: f.tenant, Derive: options, Rehearse: f.dryRun, Say: func(err error) { complain(stderr, err) }})
+	failed, lost := 0, 0
+	given, err := lateverdict.Give(ctx, d, lateverdict.Options{Tenant: f.tenant, Derive: options, Rehearse: f.dryRun, Say: func(err error) {
+		failed++
+		complain(stderr, err)
+	}}) // what it cannot read, JoinDeck says
 	if err != nil {
 		return err
 	}
@@ -91,7 +95,6 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 		say(stderr, "%d runs have verdicts that came in other traces", given.Runs)
 	}
 	w := derive.NewWriter(d, options)
-	failed, lost := given.Failed, 0
 	for written, err := range w.JoinDeck(ctx, derive.DeckJoin{Tenant: f.tenant, Rehearse: f.dryRun, MaxTraces: f.most}) {
 		switch {
 		case ctx.Err() != nil:

@@ -52,7 +52,7 @@ func (c CompactionConfig) validate(layout string) error {
 
 // giveVerdicts gives verdicts that came in traces of their own to the runs that they name.
 func (e *tapeExporter) giveVerdicts(ctx context.Context, d *deck.Deck) {
-	given, err := lateverdict.Give(ctx, d, lateverdict.Options{Derive: derive.Options{Options: e.generations(), EvidenceAlone: e.cfg.evidenceAlone()}, Say: e.warn})
+	given, err := lateverdict.Give(ctx, d, lateverdict.Options{Derive: derive.Options{Options: e.generations(), EvidenceAlone: e.cfg.evidenceAlone()}, Say: e.warn, Unread: e.warn})
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -36,15 +36,15 @@ type Options struct {
 	Derive derive.Options
 	// Rehearse writes nothing, but counts.
 	Rehearse bool
-	// Say is told of what could not be given; nil is nobody.
-	Say func(error)
+	// Say is told of what could not be given, Unread of what could not be read; nil is nobody.
+	Say, Unread func(error)
 }
 
 // Sums are what Give has done.
 type Sums struct {
 	Traces int // with verdicts on what their own runs do not hold
 	Runs   int // that were given verdicts which they did not have
-	Failed int // traces and runs that could not be read or written
+	Failed int // traces that could not be read, and gifts that could not be written
 }
 
 // MaxRuns bounds the runs that one name stands for: a conversation may have many.
@@ -67,7 +67,7 @@ func Give(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 	given := map[*source]map[target][]string{}
 	for r, err := range view.Select(ctx, d, view.Query{Want: g.wanted, Columns: []string{"tenant", "trace_id", "conversation_id", "response_ids"}}) {
 		if err != nil {
-			if !g.fail(err) {
+			if !g.fail(g.Unread, err) {
 				return g.sums, err
 			}
 			continue
@@ -76,7 +76,7 @@ func Give(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 	}
 	for _, s := range slices.SortedFunc(maps.Keys(given), func(a, b *source) int { return compareLocations(a.location, b.location) }) {
 		for to, names := range given[s] {
-			if err := g.give(ctx, s, to, names); err != nil && !g.fail(fmt.Errorf("give verdicts of trace %s to trace %s: %w", s.location.TraceID, to.location.TraceID, err)) {
+			if err := g.give(ctx, s, to, names); err != nil && !g.fail(g.Say, fmt.Errorf("give verdicts of trace %s to trace %s: %w", s.location.TraceID, to.location.TraceID, err)) {
 				return g.sums, err
 			}
 		}
@@ -100,13 +100,13 @@ type giver struct {
 }
 
 // fail counts an error about one trace. It reports whether the work goes on.
-func (g *giver) fail(err error) bool {
+func (g *giver) fail(say func(error), err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	g.sums.Failed++
-	if g.Say != nil {
-		g.Say(err)
+	if say != nil {
+		say(err)
 	}
 	return g.sums.Failed < ingest.MaxFailures || !errors.As(err, new(*deck.StoreError))
 }
@@ -140,7 +140,7 @@ func (g *giver) find(ctx context.Context) error {
 	query := view.Query{Want: g.wanted, Filter: []string{"judged"}, Test: judged, Columns: []string{"tenant", "trace_id", "judged"}}
 	for r, err := range view.Select(ctx, g.deck, query) {
 		if err != nil {
-			if !g.fail(err) {
+			if !g.fail(g.Unread, err) {
 				return err
 			}
 			continue
@@ -163,7 +163,7 @@ func (g *giver) findInReels(ctx context.Context, catalog *reel.Catalog) error {
 	for k, names := range traces {
 		locations, err := g.deck.LocationsOf(ctx, k.TraceID, false)
 		if err != nil {
-			if !g.fail(err) {
+			if !g.fail(g.Unread, err) {
 				return err
 			}
 			continue
@@ -173,7 +173,7 @@ func (g *giver) findInReels(ctx context.Context, catalog *reel.Catalog) error {
 				continue
 			}
 			switch _, has, err := g.deck.Current(ctx, l); {
-			case err != nil && !g.fail(fmt.Errorf("trace %s: %w", l.TraceID, err)):
+			case err != nil && !g.fail(g.Unread, fmt.Errorf("trace %s: %w", l.TraceID, err)):
 				return err
 			case err == nil && !has:
 				g.wait(l, names)
@@ -199,7 +199,7 @@ func (g *giver) findInFiles(ctx context.Context) error {
 				g.wait(l, generation.Judged(s.Set))
 			}
 		}
-		if err != nil && !g.fail(fmt.Errorf("trace %s: %w", l.TraceID, err)) {
+		if err != nil && !g.fail(g.Unread, fmt.Errorf("trace %s: %w", l.TraceID, err)) {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func (g *giver) match(r view.Run, given map[*source]map[target][]string) {
 		}
 		if g.reached[k]++; g.reached[k] > MaxRuns {
 			if g.reached[k] == MaxRuns+1 {
-				g.fail(fmt.Errorf("a verdict names a conversation of more than %d runs; the others are not given it", MaxRuns))
+				g.fail(g.Say, fmt.Errorf("a verdict names a conversation of more than %d runs; the others are not given it", MaxRuns))
 			}
 			continue
 		}
