@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
+	"github.com/tapedeck/tapedeck/internal/reading/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/spantree"
 	"github.com/tapedeck/tapedeck/tape"
@@ -33,11 +34,14 @@ var systemPrompt = []resolver[*inputFacts]{
 // instructions of messages without roles. A record of the run span that has roles knows better what was sent.
 //
 // Needs: a first request with a message of the system.
-// Refuses: roles that follow from places alone, where the run span recorded roles.
+// Refuses: roles that follow from places alone, where the run span recorded roles; a producer that is known to
+// leave out the message with the instructions.
 // Seen in: every package that records messages.
-func instructionsSent(in *inputFacts, _ claim) claim {
+func instructionsSent(in *inputFacts, was claim) claim {
 	system := chat.SystemText(in.sent)
 	switch {
+	case system != "" && in.first.Obs.Quirks.Has(dialect.OmitsFirst):
+		return was
 	case system == "" || !chat.Placed(in.sent, tape.RoleSystem):
 		return claim{text: system}
 	case in.rootHasRoles():
@@ -200,7 +204,9 @@ func asksResponses(in *inputFacts) bool {
 	return strings.HasPrefix(in.first.Obs.ResponseID, "resp_") || in.first.Obs.Operation == "response"
 }
 
-func recordedApart(in *inputFacts) bool { return in.first.Obs.Quirks.Has(genai.OmitsSystem) }
+func recordedApart(in *inputFacts) bool {
+	return in.first.Obs.Quirks.Has(genai.OmitsSystem | dialect.OmitsFirst)
+}
 
 func sentHistory(in *inputFacts) bool { return goesOn(in.sent) }
 

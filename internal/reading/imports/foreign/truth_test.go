@@ -50,8 +50,8 @@ type held struct {
 }
 
 // TestImportsHoldWhatHappened compares the tapes of each recording with what the tools and the model server saw, and with those of the same
-// run by OTLP. A recording is testdata/imports/KIND/GROUP/SCENARIO.json.zst, of a run of testdata/corpus/agents, or has SCENARIO.truth.json
-// beside it. Of all true values at most 3 in 1000 may be wrong, missed or silent.
+// run by OTLP. A recording is testdata/imports/KIND/GROUP/SCENARIO.json.zst or the files in SCENARIO.files, of a run of testdata/corpus/agents
+// or testdata/imports/runs. Of all true values at most 3 in 1000 may be wrong, missed or silent.
 func TestImportsHoldWhatHappened(t *testing.T) {
 	corpus := map[string]groundtruth.Run{}
 	for _, dir := range []string{root + "testdata/corpus/agents", *folder} {
@@ -65,8 +65,18 @@ func TestImportsHoldWhatHappened(t *testing.T) {
 	}
 	kinds := map[string]*held{}
 	err := filepath.WalkDir(*folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".truth.json") || strings.HasSuffix(path, ".otlp.json") || strings.HasSuffix(path, ".md") {
+		files := []string{path}
+		switch {
+		case err != nil || strings.HasSuffix(path, ".md"):
 			return err
+		case entry.Name() == "runs":
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".files"):
+			if files, _, err = foreign.Files(path); err != nil {
+				return err
+			}
+		case entry.IsDir():
+			return nil
 		}
 		parts := strings.Split(filepath.ToSlash(path), "/")
 		scenario, _, _ := strings.Cut(parts[len(parts)-1], ".")
@@ -80,7 +90,10 @@ func TestImportsHoldWhatHappened(t *testing.T) {
 		if kinds[kind] == nil {
 			kinds[kind] = &held{outcomes: map[groundtruth.Outcome]int{}, grades: map[tape.Grade]int{}}
 		}
-		kinds[kind].add(t, path, run)
+		kinds[kind].add(t, files, run)
+		if entry.IsDir() {
+			return fs.SkipDir
+		}
 		return nil
 	})
 	if err != nil {
@@ -101,18 +114,21 @@ func TestImportsHoldWhatHappened(t *testing.T) {
 
 var options = reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}}
 
-func (h *held) add(t *testing.T, path string, run groundtruth.Run) {
+func (h *held) add(t *testing.T, files []string, run groundtruth.Run) {
 	t.Helper()
+	path := files[0]
 	set := evidence.NewSet()
 	var told []exactjson.Value
-	for doc, err := range foreign.ReadFile(path, nil, otlpfile.Options{}) {
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
+	for _, name := range files {
+		for doc, err := range foreign.ReadFile(name, nil, otlpfile.Options{}) {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			told = append(told, asJSON(t, doc))
+			set.AddTraces(doc.Traces)
+			set.AddLogs(doc.Logs)
 		}
-		told = append(told, asJSON(t, doc))
-		set.AddTraces(doc.Traces)
-		set.AddLogs(doc.Logs)
 	}
 	tapes := reconstruct.All(set.Split(), options)
 	h.runs++

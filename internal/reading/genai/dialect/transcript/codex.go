@@ -4,6 +4,7 @@
 package transcript
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -311,12 +312,11 @@ func (t *codexThread) add(turn *codexTurn, thread string, under pcommon.SpanID) 
 	run := s.add(madeRun, under, turn.lines[0].at, turn.end, turn.lines, func(o *dialect.Draft) {
 		o.RunSpan = under.IsEmpty()
 		o.ConversationID, o.InvocationID = thread, turn.id
-		o.Agent.Name, o.Agent.Version = "codex", meta.Get("cli_version").Str()
+		o.Agent.Name, o.Agent.Version = cmp.Or(meta.Get("originator").Str(), "codex"), meta.Get("cli_version").Str()
 		if path := meta.First("agent_path", "agent_nickname").Str(); path != "" {
 			o.Agent.Name, o.Agent.ID = path, thread
 		}
 		o.Input = turn.input
-		o.AddNote(tape.CodeContentAbsent, "system_prompt", "the rollout holds the instructions of the model, and not what the program made of them")
 		if turn.output != "" {
 			o.Output = text(tape.RoleAssistant, turn.output)
 		}
@@ -344,7 +344,7 @@ func (t *codexThread) sayCall(c *codexCall, thread string, o *dialect.Draft) {
 	}
 	o.Streaming = true
 	o.AddParam("reasoning_effort", c.effort)
-	o.Quirks.Add(dialect.RecordsNew, true)
+	o.Quirks |= dialect.RecordsNew | dialect.OmitsFirst
 	if c.compacted {
 		o.Request, o.RequestLabel, o.PreviousID = nil, tape.Missing, ""
 		o.AddNote(tape.CodeContentAbsent, "request.messages", "the rollout does not hold the message that asks for the summary of the conversation")
