@@ -168,7 +168,7 @@ func digest(kind string, words []string) []byte {
 
 // Time reads a time as RFC 3339 writes it, also without a zone, which is UTC then. It is 0 for another text.
 func Time(text string) pcommon.Timestamp {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999"} {
 		if t, err := time.Parse(layout, text); err == nil && t.Unix() > 0 {
 			return pcommon.NewTimestampFromTime(t)
 		}

@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package langsmith reads runs as LangSmith returns and exports them: pages of POST /runs/query, GET /runs/{id}, runs that list_runs of the
-// client returned, with their child runs or without, and rows of the bulk export, whose objects are JSON texts. The members are those of
-// langsmith/schemas.py (langsmith 0.15.1). A run becomes the span that the OpenTelemetry export of the same package makes of it
+// Package langsmith reads runs as LangSmith returns and exports them: pages of POST /runs/query and /api/v2/runs/query, GET /runs/{id}, runs
+// that list_runs of the client returned, with their child runs or without, and rows of the bulk export, whose objects are JSON texts. The
+// members are those of langsmith/schemas.py and langsmith/types/run.py (langsmith 0.15.1). A run becomes the span that the OpenTelemetry export of the same package makes of it
 // (langsmith/_internal/otel/_otel_exporter.py). Only its id is another: the export takes 8 bytes of the run's id, and two runs of one
 // millisecond may share them.
 package langsmith
@@ -33,7 +33,7 @@ func tells(head []byte) bool {
 }
 
 func read(in imports.Input) iter.Seq2[otlpfile.Document, error] {
-	return in.Rows([]string{"runs"}, func(text []byte) (otlpfile.Document, error) {
+	return in.Rows([]string{"runs", "items"}, func(text []byte) (otlpfile.Document, error) {
 		var r run
 		if err := imports.Decode(text, &r); err != nil {
 			return otlpfile.Document{}, err
@@ -59,12 +59,21 @@ type run struct {
 	Outputs     json.RawMessage `json:"outputs"`
 	Extra       json.RawMessage `json:"extra"`
 	Tags        json.RawMessage `json:"tags"`
+	Order       string          `json:"dotted_order"`
+	Ancestors   json.RawMessage `json:"parent_run_ids"`
+	Metadata    json.RawMessage `json:"metadata"` // of API v2
+	ThreadID    string          `json:"thread_id"`
 	SessionID   string          `json:"session_id"`
 	SessionName string          `json:"session_name"`
-	Prompt      json.RawMessage `json:"prompt_tokens"`
-	Completion  json.RawMessage `json:"completion_tokens"`
-	Total       json.RawMessage `json:"total_tokens"`
 	Children    []run           `json:"child_runs"`
+	counts
+}
+
+// counts are the tokens of a run and of those below it.
+type counts struct {
+	Prompt     json.RawMessage `json:"prompt_tokens"`
+	Completion json.RawMessage `json:"completion_tokens"`
+	Total      json.RawMessage `json:"total_tokens"`
 }
 
 // deepest is how many levels of child runs are read.
@@ -82,8 +91,8 @@ func (r *run) spans(to ptrace.ScopeSpans, trace, parent string, depth int) error
 	case depth > deepest:
 		return fmt.Errorf("%w: child runs of more than %d levels", otlpfile.ErrTooLarge, deepest)
 	}
-	if r.ParentID != "" {
-		parent = r.ParentID
+	if id := r.parent(); id != "" {
+		parent = id
 	}
 	s := to.Spans().AppendEmpty()
 	s.SetTraceID(imports.HexTraceID(trace, "langsmith"))
@@ -111,6 +120,23 @@ func (r *run) spans(to ptrace.ScopeSpans, trace, parent string, depth int) error
 	return nil
 }
 
+// parent is the id of the run that called this one. API v2 and the bulk export name it in the dotted order, behind the time of each run.
+func (r *run) parent() string {
+	const uuid = 36
+	if r.ParentID != "" {
+		return r.ParentID
+	}
+	if order := strings.Split(r.Order, "."); len(order) > 1 && len(order[len(order)-2]) > uuid {
+		above := order[len(order)-2]
+		return above[len(above)-uuid:]
+	}
+	var ids []string
+	if json.Unmarshal([]byte(imports.Text(r.Ancestors)), &ids) == nil && len(ids) > 0 {
+		return ids[len(ids)-1]
+	}
+	return ""
+}
+
 type members map[string]json.RawMessage
 
 // object reads an object, which the bulk export writes as its text. It is nil for anything else.
@@ -120,7 +146,8 @@ func object(raw json.RawMessage) (m members) {
 }
 
 func (r *run) attributes(a pcommon.Map) {
-	a.PutStr("langsmith.span.kind", r.Type)
+	kind := strings.ToLower(r.Type)
+	a.PutStr("langsmith.span.kind", kind)
 	texts := func(name, text string) {
 		if text != "" {
 			a.PutStr(name, text)
@@ -131,6 +158,10 @@ func (r *run) attributes(a pcommon.Map) {
 	texts("langsmith.trace.session_name", r.SessionName)
 	extra := object(r.Extra)
 	metadata := object(extra["metadata"])
+	if metadata == nil {
+		metadata = object(r.Metadata)
+	}
+	texts("langsmith.metadata.thread_id", r.ThreadID)
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		imports.Put(a, "langsmith.metadata."+key, metadata[key])
 	}
@@ -138,7 +169,7 @@ func (r *run) attributes(a pcommon.Map) {
 	if json.Unmarshal([]byte(imports.Text(r.Tags)), &tags) == nil {
 		texts("langsmith.span.tags", strings.Join(tags, ", "))
 	}
-	if r.Type == "tool" {
+	if kind == "tool" {
 		texts("gen_ai.tool.name", r.Name)
 		for _, id := range []json.RawMessage{metadata["tool_call_id"], extra["tool_call_id"]} {
 			texts("gen_ai.tool.call.id", imports.Text(id))
@@ -155,9 +186,12 @@ func (r *run) attributes(a pcommon.Map) {
 	imports.Put(a, "langsmith.request.streaming", inputs["stream"])
 	imports.Put(a, "gen_ai.response.model", outputs["model"])
 	imports.Put(a, "gen_ai.response.id", outputs["id"])
-	for name, count := range map[string]json.RawMessage{"input": r.Prompt, "output": r.Completion, "total": r.Total} {
-		if imports.Put(a, "gen_ai.usage."+name+"_tokens", count); string(count) == "0" {
-			a.Remove("gen_ai.usage." + name + "_tokens") // of a run that is no model call, too
+	tokens := func(name string, count json.RawMessage) {
+		if string(count) != "0" { // which every run has that is no call of a model
+			imports.Put(a, "gen_ai.usage."+name+"_tokens", count)
 		}
 	}
+	tokens("input", r.Prompt)
+	tokens("output", r.Completion)
+	tokens("total", r.Total)
 }

@@ -170,8 +170,8 @@ func attributes(values map[string]json.RawMessage, to pcommon.Map) {
 		}
 		put(to, name, values[name], 0)
 	}
-	for base, members := range parts {
-		if text, err := json.Marshal(members); err == nil {
+	for _, base := range slices.Sorted(maps.Keys(parts)) {
+		if text, err := json.Marshal(parts[base]); err == nil {
 			to.PutStr(base, string(text))
 		}
 	}
