@@ -5,6 +5,7 @@
 package foreign
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,12 @@ func read(r io.Reader, in imports.Input, yield func(otlpfile.Document, error) bo
 	otlpfile.ReadPlain(plain, in.Name, in.Options)(yield)
 }
 
+// formatOf is the format of a file with this beginning; nil for telemetry, and for what is no JSON, as all formats are.
 func formatOf(head []byte) *imports.Format {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' || otlpfile.Tells(head) {
+		return nil
+	}
 	for i := range Formats {
 		if Formats[i].Tells(head) {
 			return &Formats[i]

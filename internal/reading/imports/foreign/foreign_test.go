@@ -62,3 +62,47 @@ func TestFilesOfAFolderAreToldByContent(t *testing.T) {
 		t.Error("a folder that is not there")
 	}
 }
+
+// TestTelemetryIsNoExport: files of OTLP stay such, whatever the names of their attributes and the texts in them.
+func TestTelemetryIsNoExport(t *testing.T) {
+	files, err := filepath.Glob("../../../../testdata/corpus/agents/*/*.json")
+	if err != nil || len(files) < 100 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		head, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := formatOf(head[:min(len(head), 64<<10)]); f != nil {
+			t.Errorf("%s is taken for %s", file, f.Name)
+		}
+	}
+	for _, text := range []string{
+		`{"resourceSpans":[{"x":["trace_id","run_type","traceId","parentObservationId","context","span_kind","span_id","traceID","spans"]}]}`,
+		"\x0a\x10\x0a\x02{\"run_type\":\"llm\",\"trace_id\":\"\"}", `"run_type" "trace_id"`, "",
+	} {
+		if f := formatOf([]byte(text)); f != nil {
+			t.Errorf("%q is taken for %s", text, f.Name)
+		}
+	}
+}
+
+// TestEachFormatIsToldFromTheOthers: by the least that a file of it holds.
+func TestEachFormatIsToldFromTheOthers(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"batches":[{"scopeSpans":[]}]}`:                                                    "tempo",
+		`{"result":{"resourceSpans":[]}}`:                                                    "tempo",
+		`{"data":[{"traceID":"a","spans":[],"processes":{}}]}`:                               "jaeger",
+		`[{"id":"a","traceId":"t","parentObservationId":null}]`:                              "langfuse",
+		`{"id":"a","trace_id":"t","parent_observation_id":""}`:                               "langfuse",
+		`{"runs":[{"id":"a","run_type":"llm","trace_id":"t"}]}`:                              "langsmith",
+		`{"data":[{"name":"n","context":{"trace_id":"t","span_id":"s"},"span_kind":"LLM"}]}`: "phoenix",
+		`{"name":"n","span_kind":"LLM","context.span_id":"s"}`:                               "phoenix",
+		`{"data":[{"attributes":[],"span_id":"s","start_time_unix_nano":1,"trace_id":"t"}]}`: "phoenix",
+	} {
+		if f := formatOf([]byte(text)); f == nil || f.Name != want {
+			t.Errorf("%s is not taken for %s", text, want)
+		}
+	}
+}
