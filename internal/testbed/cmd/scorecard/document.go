@@ -21,7 +21,7 @@ const introduction = `# Scorecard
 
 What the tapes hold of ` + "%d recorded runs of %d groups (framework × instrumentation), compared field by field with what the tools and the\n" +
 	"model server saw. The runs lie in `testdata/corpus`, and this page is what `make scorecard` prints. All telemetry of a run is read as one\n" +
-	"`tapedeck derive` reads it, so runs that lie in several traces are joined." + `
+	"`tapedeck derive` reads it, so runs that lie in several traces are joined. The same comparison of exports and transcripts stands in [imports](import.md#how-well)." + `
 
 ## Fields
 
