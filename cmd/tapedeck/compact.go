@@ -25,6 +25,7 @@ func newCompact() *cobra.Command {
 	var shard string
 	var size int64
 	var sign signFlag
+	var before beforeRemoval
 	cmd := &cobra.Command{
 		Use:   "compact DECK",
 		Short: "Merge the reels that writers have left into fewer and larger ones",
@@ -57,7 +58,7 @@ which is kept, 2 if the deck cannot be read or written.`,
 			if o.MaxBytes = size; o.MaxBytes == 0 {
 				return errors.New("--max-bytes must not be 0")
 			}
-			return runCompact(cmd.Context(), args[0], o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runCompact(cmd.Context(), args[0], o, &before, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().DurationVar(&o.OlderThan, "older-than", 0, "leave the reels of days alone that have not ended that long ago")
@@ -65,6 +66,7 @@ which is kept, 2 if the deck cannot be read or written.`,
 	cmd.Flags().StringVar(&shard, "shard", "", "one of several shares of the tenants and days, such as 3/8")
 	cmd.Flags().BoolVar(&o.Rederive, "rederive", false, "derive the tapes again that an older version has made")
 	sign.add(cmd)
+	before.add(cmd)
 	cmd.Flags().Int64Var(&size, "max-bytes", compaction.DefaultMaxBytes, "size of the reels that are made, 1 MiB to 512 MiB")
 	cmd.Flags().DurationVar(&o.Grace, "grace", compaction.DefaultGrace, "how long merged reels stay for readers that have just listed them")
 	return cmd
@@ -90,7 +92,7 @@ type compacted struct {
 	Given   int             `json:"given,omitempty"` // runs that were given verdicts of other traces
 }
 
-func runCompact(ctx context.Context, address string, o compaction.Options, stdout, stderr io.Writer) (err error) {
+func runCompact(ctx context.Context, address string, o compaction.Options, before *beforeRemoval, stdout, stderr io.Writer) (err error) {
 	if strings.HasPrefix(address, "mem:") {
 		return replay.ErrMem
 	}
@@ -102,6 +104,7 @@ func runCompact(ctx context.Context, address string, o compaction.Options, stdou
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	before.of(d, stderr)
 	var given lateverdict.Sums
 	if !o.DryRun && o.Shard <= 1 {
 		given, err = lateverdict.Give(ctx, d, lateverdict.Options{

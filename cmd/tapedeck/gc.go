@@ -27,6 +27,7 @@ type gcFlags struct {
 	hold, release, erase             []string
 	reason                           string
 	now                              func() time.Time
+	before                           beforeRemoval
 }
 
 func newGC() *cobra.Command {
@@ -76,6 +77,7 @@ because it could not be read or taken away, 2 if the deck cannot be read.`,
 	cmd.Flags().BoolVar(&f.holds, "holds", false, "list what is held")
 	cmd.Flags().StringArrayVar(&f.release, "release", nil, "REF of a run that is held no longer (may be repeated)")
 	cmd.Flags().StringArrayVar(&f.erase, "erase", nil, "REF of a run that goes at once, with --yes (may be repeated)")
+	f.before.add(cmd)
 	return cmd
 }
 
@@ -124,6 +126,7 @@ func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	f.before.of(d, stderr)
 	period := func(days int) time.Duration { return time.Duration(days) * 24 * time.Hour }
 	c, err := retention.New(d, retention.Policy{Keep: period(f.days), KeepFailed: period(f.failureDays), KeepUndecided: period(f.undecidedDays),
 		Now: f.now(), Tenant: f.tenant, ReplayResult: func(record []byte) (time.Time, bool, error) {

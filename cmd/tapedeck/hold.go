@@ -49,6 +49,7 @@ func (f *gcFlags) keep(ctx context.Context, address string, stdout, stderr io.Wr
 	if err != nil {
 		return true, err
 	}
+	f.before.of(d, stderr)
 	var erased []retention.Removal
 	defer func() {
 		closed := d.Close() // in a deck of reels, what was erased is gone when this is done

@@ -21,6 +21,7 @@ import (
 type scrubFlags struct {
 	redactionFlags
 	sign    signFlag
+	before  beforeRemoval
 	formats []string
 	dryRun  bool
 }
@@ -51,6 +52,7 @@ opened. With --dry-run nothing is written, and 1 means that something was found.
 	f.redactionFlags.add(cmd)
 	cmd.Flags().StringSliceVar(&f.formats, "formats", generation.DefaultFormats, "files to write for each run")
 	f.sign.add(cmd)
+	f.before.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be rewritten, and change nothing")
 	return cmd
 }
@@ -98,6 +100,7 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	f.before.of(d, stderr)
 	if !f.dryRun {
 		if err := f.guard(d, redactor).wholeDeck(ctx, "", 0); err != nil {
 			return err

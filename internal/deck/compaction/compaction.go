@@ -363,7 +363,7 @@ func (c *compaction) merge(ctx context.Context, group, objects []reel.Object) er
 		report.Outputs = append(report.Outputs, o.Key())
 		report.BytesOut += o.Size
 	}
-	at := c.Now().Add(c.Grace)
+	var replaced []string
 	for _, o := range group {
 		key := o.Key()
 		report.Inputs = append(report.Inputs, key)
@@ -373,8 +373,15 @@ func (c *compaction) merge(ctx context.Context, group, objects []reel.Object) er
 			c.forced[key] = false
 		}
 		if !c.DryRun && !in(done.Outputs, o) {
-			c.due = append(c.due, removal{key, at})
+			replaced = append(replaced, key)
 		}
+	}
+	if err := c.catalog.Announce(ctx, replaced); err != nil {
+		return err
+	}
+	at := c.Now().Add(c.Grace)
+	for _, key := range replaced {
+		c.due = append(c.due, removal{key, at})
 	}
 	for _, o := range done.Misplaced {
 		if _, known := c.forced[o.Key()]; !known {

@@ -30,6 +30,8 @@ type Catalog struct {
 	store deck.Store // that holds the reels, not a view of it
 	cache Cache
 	now   func() time.Time
+	// beforeRemoval is told of reels before they are removed; nil is nobody.
+	beforeRemoval func(ctx context.Context, keys []string) error
 	// recent and nearby are for the files that stay open.
 	recent *recent
 	nearby nearby
@@ -55,12 +57,41 @@ func NewCatalog(store deck.Store, cache Cache) *Catalog {
 	return &Catalog{store: store, cache: cache, now: time.Now, recent: newRecent(), nearby: nearby{chunks: map[chunkKey][]*Entry{}}, files: map[string]*File{}, answers: map[lookUp]map[string]bool{}}
 }
 
-// delete takes a reel away.
-func (c *Catalog) delete(ctx context.Context, o Object) error {
+// BeforeRemoval has a function called with the keys of reels before they are removed: when what stays of them
+// is durable. Where it fails, nothing is removed. Set it before anything is removed.
+func (c *Catalog) BeforeRemoval(told func(ctx context.Context, keys []string) error) {
+	c.beforeRemoval = told
+}
+
+// Announce says that reels are about to be removed.
+func (c *Catalog) Announce(ctx context.Context, keys []string) error {
+	if c.beforeRemoval == nil || len(keys) == 0 {
+		return nil
+	}
+	if err := c.beforeRemoval(ctx, keys); err != nil {
+		return fmt.Errorf("before the removal of %d reels: %w", len(keys), err)
+	}
+	return nil
+}
+
+// delete announces the removal of reels, and removes them.
+func (c *Catalog) delete(ctx context.Context, objects ...Object) error {
+	keys := make([]string, len(objects))
+	for i, o := range objects {
+		keys[i] = o.Key()
+	}
+	if err := c.Announce(ctx, keys); err != nil {
+		return err
+	}
 	c.mu.Lock()
-	c.changed = true
+	c.changed = c.changed || len(keys) > 0
 	c.mu.Unlock()
-	return c.store.Delete(ctx, o.Key())
+	for _, key := range keys {
+		if err := c.store.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stale makes the next reader list the reels again.

@@ -89,9 +89,12 @@ func (c *Catalog) Remove(ctx context.Context, e Expiry) (done bool, err error) {
 	for _, k := range e.Traces {
 		goes[k] = true
 	}
-	made, err := c.rewrite(ctx, e.Object, tombs, func(k TraceKey) bool { return goes[TraceKey{deck.SafeName(k.Tenant), k.TraceID}] }, func(*Row) bool { return false })
+	made, changed, err := c.rewrite(ctx, e.Object, tombs, func(k TraceKey) bool { return goes[TraceKey{deck.SafeName(k.Tenant), k.TraceID}] }, func(*Row) bool { return false })
 	if errors.Is(err, deck.ErrNotFound) {
 		return false, nil
+	}
+	if err == nil && changed {
+		err = c.delete(ctx, e.Object)
 	}
 	if err == nil && made != nil {
 		err = c.Settle(ctx, tombs, []Object{*made})

@@ -40,6 +40,10 @@ func (t *Trace) Formats() []string {
 	return newest.Formats
 }
 
+// replacedTogether is how many reels are removed at a time, by one announcement. Until then they take room
+// beside what replaces them.
+const replacedTogether = 64
+
 // Rewrite writes the reels that hold some traces again: change changes their rows, and says which stay. What tombstones take away leaves these reels, too. A reel is taken
 // away after what stays of it is durable. Stopped anywhere, it can be called again.
 //
@@ -59,9 +63,9 @@ func (c *Catalog) Rewrite(ctx context.Context, wanted func(TraceKey) bool, chang
 			return err
 		}
 		again := false
-		var written []Object
+		var written, replaced []Object
 		for _, o := range objects {
-			made, err := c.rewrite(ctx, o, tombs, wanted, change)
+			made, changed, err := c.rewrite(ctx, o, tombs, wanted, change)
 			if errors.Is(err, deck.ErrNotFound) {
 				again = true // a compaction has put its rows into another one
 				continue
@@ -72,6 +76,18 @@ func (c *Catalog) Rewrite(ctx context.Context, wanted func(TraceKey) bool, chang
 			if made != nil {
 				written = append(written, *made)
 			}
+			if changed {
+				replaced = append(replaced, o)
+			}
+			if len(replaced) == replacedTogether {
+				if err := c.delete(ctx, replaced...); err != nil {
+					return err
+				}
+				replaced = nil
+			}
+		}
+		if err := c.delete(ctx, replaced...); err != nil {
+			return err
 		}
 		if err := c.Settle(ctx, tombs, written); err != nil {
 			return err
@@ -95,44 +111,51 @@ func (c *Catalog) Settle(ctx context.Context, before *Tombs, written []Object) e
 			return nil
 		}
 		before = tombs
-		var next []Object
+		var next, replaced []Object
 		for _, o := range written {
-			made, err := c.rewrite(ctx, o, tombs, func(k TraceKey) bool { return fresh[TraceKey{deck.SafeName(k.Tenant), k.TraceID}] }, nil)
+			made, changed, err := c.rewrite(ctx, o, tombs, func(k TraceKey) bool { return fresh[TraceKey{deck.SafeName(k.Tenant), k.TraceID}] }, nil)
 			if err != nil && !errors.Is(err, deck.ErrNotFound) { // who has taken it away has looked as well
 				return err
 			}
 			if made != nil {
 				next = append(next, *made)
 			}
+			if changed {
+				replaced = append(replaced, o)
+			}
+		}
+		if err := c.delete(ctx, replaced...); err != nil {
+			return err
 		}
 		written = next
 	}
 	return nil
 }
 
-// rewrite writes a reel again if it holds wanted traces, and returns what it has written.
-func (c *Catalog) rewrite(ctx context.Context, o Object, tombs *Tombs, wanted func(TraceKey) bool, change func(*Row) bool) (*Object, error) {
+// rewrite writes a reel again if it holds wanted traces, and returns what it has written: nil where nothing
+// stays. Where the reel has changed, the caller deletes it.
+func (c *Catalog) rewrite(ctx context.Context, o Object, tombs *Tombs, wanted func(TraceKey) bool, change func(*Row) bool) (made *Object, changed bool, err error) {
 	f, err := c.openOne(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	holds := false
 	for _, s := range f.all() {
 		keys, err := f.metas(ctx, s, []string{"tenant", "trace_id"})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		holds = holds || slices.ContainsFunc(keys, func(m Meta) bool { return wanted(TraceKey{m.Tenant, m.TraceID}) })
 	}
 	if !holds {
-		return nil, nil
+		return nil, false, nil
 	}
 	encoder := newEncoder()
 	from, content := cursor{file: f, spans: f.all()}, window{file: f}
 	for {
 		e, err := from.peek(ctx)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if e == nil {
 			break
@@ -140,41 +163,41 @@ func (c *Catalog) rewrite(ctx context.Context, o Object, tombs *Tombs, wanted fu
 		from.buffer = from.buffer[1:]
 		left, err := tombs.Left(ctx, []*Entry{e})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if len(left.Rows) == 0 {
 			continue
 		}
 		row := Row{Meta: left.Rows[0].Meta}
 		if row.Evidence, err = content.read(ctx, e, "evidence"); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if row.TapeBytes > 0 {
 			if row.Tape, err = content.read(ctx, e, "tape"); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		}
 		if change != nil && wanted(TraceKey{row.Tenant, row.TraceID}) && !change(&row) {
 			continue
 		}
 		if err := encoder.add(row); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if encoder.rows == 0 {
-		return nil, c.delete(ctx, o)
+		return nil, true, nil
 	}
 	body, err := encoder.close()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	n := NameOf(o.Area, o.Tenant, c.now(), o.Level, body)
 	n.Tenant, n.Date = o.Tenant, o.Date
 	if n == o.Name {
-		return nil, nil
+		return nil, false, nil
 	}
 	if _, err := c.store.PutNew(ctx, n.Key(), body, contentType); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return &Object{n, int64(len(body))}, c.delete(ctx, o)
+	return &Object{n, int64(len(body))}, true, nil
 }
