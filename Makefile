@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test test-all race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release cross clean
+.PHONY: help build build-full tapedeck iceberg collector demo test test-all race vet lint generate generate-check site docs-check scorecard redact-score redact-peers e2e e2e-published e2e-again e2e-campaign e2e-million bench bench-peers bench-against bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release cross clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ collector:
 
 tapedeck:
 	$(GO) build $(BUILD) -o $(BIN)/tapedeck ./cmd/tapedeck
+
+iceberg: ## bin/tapedeck-iceberg: a deck as an Iceberg table
+	$(GO) -C cmd/tapedeck-iceberg build $(BUILD) -o ../../$(BIN)/tapedeck-iceberg .
 
 build-full: ## bin/otelcol-tapedeck-full: all object stores, kafka, load_balancing
 	$(GO) -C cmd/otelcol-tapedeck-full build $(COLLECTOR) -o ../../$(BIN)/otelcol-tapedeck-full .
@@ -46,6 +49,7 @@ test: ## all unit tests, with a part of the long corpora; vets the generated col
 	$(GO) -C internal/testbed/sdktest test ./...
 	$(GO) -C internal/testbed/deploytest test ./...
 	$(GO) -C cmd/otelcol-tapedeck test ./...
+	$(GO) -C cmd/tapedeck-iceberg test ./...
 	@for dir in $(COLLECTORS); do echo "$(GO) -C $$dir vet ./..."; $(GO) -C $$dir vet ./... || exit 1; done
 
 test-all: export TAPEDECK_TEST_WHOLE_CORPUS := 1
@@ -58,6 +62,7 @@ vet: ## go vet with and without the end-to-end tests
 	$(GO) vet ./...
 	$(GO) vet -tags e2e,published ./e2e/...
 	$(GO) -C tools vet ./...
+	$(GO) -C cmd/tapedeck-iceberg vet ./...
 	$(GO) -C internal/testbed/examplestest vet ./...
 	$(GO) -C internal/testbed/sdktest vet ./...
 	$(GO) -C internal/testbed/deploytest vet ./...
@@ -69,6 +74,7 @@ lint: vet docs-check $(TOOLS)/staticcheck ## gofmt, vet, staticcheck, docs-check
 		if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	$(TOOLS)/staticcheck -tags e2e,published ./...
 	cd tools && ../$(TOOLS)/staticcheck ./...
+	cd cmd/tapedeck-iceberg && ../../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/examplestest && ../../../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/sdktest && ../../../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/deploytest && ../../../$(TOOLS)/staticcheck ./...
@@ -80,9 +86,9 @@ licences: ## fail when a program links a module whose licence is not allowed or 
 vulncheck: $(TOOLS)/staticcheck ## known vulnerabilities in what the programs call; says so where the database cannot be reached
 	.ci/vulncheck $(TOOLS)/govulncheck
 
-sbom: build build-full $(TOOLS)/cyclonedx-gomod ## dist/*.cdx.json: a bill of materials (CycloneDX) of each built program, with licences
+sbom: build build-full iceberg $(TOOLS)/cyclonedx-gomod ## dist/*.cdx.json: a bill of materials (CycloneDX) of each built program, with licences
 	@mkdir -p dist
-	for program in tapedeck otelcol-tapedeck otelcol-tapedeck-full; do \
+	for program in tapedeck tapedeck-iceberg otelcol-tapedeck otelcol-tapedeck-full; do \
 		$(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -notimestamp -std -version v$(VERSION) -output dist/$$program.cdx.json $(BIN)/$$program || exit 1; done
 
 generate: tools ## rewrite what is generated: component code and tables, the sources of the collectors
@@ -117,7 +123,7 @@ redact-peers: ## the same cases with contrib's redaction processor and gitleaks,
 	$(GO) -C bench/redaction run . -cases ../../$(BIN)/redaction-cases.jsonl
 	$(GO) -C bench/redaction run . -speed
 
-e2e: build build-full tools ## the built collectors against real storage servers
+e2e: build build-full iceberg tools ## the built collectors against real storage servers
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/... ./internal/testbed/cmd/capacity
 	$(GO) -C internal/testbed/browsertest test -count=1 ./...
 

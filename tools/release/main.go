@@ -37,10 +37,11 @@ var programs = []program{
 	{"otelcol-tapedeck", "cmd/otelcol-tapedeck", ".", "main.version"},
 	{"otelcol-tapedeck-full", "cmd/otelcol-tapedeck-full", ".", "main.version"},
 	{"tapedeck", ".", "./cmd/tapedeck", "main.built"},
+	{"tapedeck-iceberg", "cmd/tapedeck-iceberg", ".", "main.built"},
 }
 
 // tagged are the modules that others may require or build; each has tags of its own (<folder>/v1.2.3). bench, tools and tests have none.
-var tagged = []string{".", "cmd/otelcol-tapedeck", "cmd/otelcol-tapedeck-full"}
+var tagged = []string{".", "cmd/otelcol-tapedeck", "cmd/otelcol-tapedeck-full", "cmd/tapedeck-iceberg"}
 
 // extras lie in every archive beside the programs.
 var extras = []string{"LICENSE", "README.md", "examples"}

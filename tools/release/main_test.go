@@ -135,7 +135,7 @@ func TestEveryModuleOfTheRepositoryIsTaggedOrNot(t *testing.T) {
 	if !slices.Equal(all, want) {
 		t.Errorf("modules %q, decided about %q", all, want)
 	}
-	if got := tagsOf("1.2.3"); !slices.Equal(got, []string{"v1.2.3", "cmd/otelcol-tapedeck/v1.2.3", "cmd/otelcol-tapedeck-full/v1.2.3"}) {
+	if got := tagsOf("1.2.3"); !slices.Equal(got, []string{"v1.2.3", "cmd/otelcol-tapedeck/v1.2.3", "cmd/otelcol-tapedeck-full/v1.2.3", "cmd/tapedeck-iceberg/v1.2.3"}) {
 		t.Errorf("tags %q", got)
 	}
 }
