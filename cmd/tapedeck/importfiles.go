@@ -21,7 +21,8 @@ import (
 // redactionNames are the flags that say how files are redacted.
 var redactionNames = []string{"redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate"}
 
-// takesFiles tells files that become evidence from a deck that is carried, and refuses flags of the other one.
+// takesFiles tells files that become evidence from a deck that is carried, and refuses flags of the other
+// one.
 func (f *importFlags) takesFiles(cmd *cobra.Command, args []string) (bool, error) {
 	decks := 0
 	for _, arg := range args {

@@ -17,8 +17,8 @@ const jaegerTrace = `{"data":[{"traceID":"5cf92f3577b34da6a3ce929d0e0e4736","spa
    {"key":"output.value","type":"string","value":"done"},{"key":"otel.scope.name","type":"string","value":"openinference.instrumentation.x"}],"logs":[],"processID":"p1"}],
  "processes":{"p1":{"serviceName":"shop","tags":[{"key":"telemetry.sdk.language","type":"string","value":"python"}]}},"warnings":null}],"total":0,"errors":null}`
 
-// TestFilesOfOtherProgramsBecomeEvidenceOfADeck: of a folder what is known is read and the rest is counted, derive reads the same, secrets
-// are replaced, and a second import changes nothing.
+// TestFilesOfOtherProgramsBecomeEvidenceOfADeck: of a folder what is known is read and the rest is counted,
+// derive reads the same, secrets are replaced, and a second import changes nothing.
 func TestFilesOfOtherProgramsBecomeEvidenceOfADeck(t *testing.T) {
 	folder := t.TempDir()
 	for name, content := range map[string]string{
@@ -61,6 +61,13 @@ func TestFilesOfOtherProgramsBecomeEvidenceOfADeck(t *testing.T) {
 	got := tapedeck(t, "derive", filepath.Join(folder, "in", "a", "trace.json"), filepath.Join(folder, "in", "spans"), "--to", derived)
 	if got.code != exitOK || listed(derived) != once {
 		t.Errorf("%+v\n%s\nis not\n%s", got, listed(derived), once)
+	}
+	trace := filepath.Join(folder, "in", "a", "trace.json")
+	if got := tapedeck(t, "show", trace); got.code != exitOK || !strings.Contains(got.stdout, "use key") {
+		t.Error(got)
+	}
+	if got := tapedeck(t, "bisect", trace, trace); got.code != exitOK {
+		t.Error(got)
 	}
 	for _, args := range [][]string{
 		{filepath.Join(folder, "in", "notes.txt"), "--to", derived}, {filepath.Join(folder, "in", "b"), "--to", derived}, {imported, folder, "--to", derived},

@@ -48,7 +48,7 @@ func TestValuesKeepTheirKindAndDigits(t *testing.T) {
 
 // TestIDsAreThoseOfTheFileOrDigestsOfThem: no two lists of words give one id, and hexadecimal ids stay.
 func TestIDsAreThoseOfTheFileOrDigestsOfThem(t *testing.T) {
-	if SpanID("a", "bc") == SpanID("ab", "c") || SpanID("a") == SpanID("a", "") || TraceID("a") == TraceID("b") || SpanID("a") != SpanID("a") {
+	if SpanID("a", "bc") == SpanID("ab", "c") || SpanID("a") == SpanID("a", "") || TraceID("a") == TraceID("b") {
 		t.Error("digests")
 	}
 	if id := HexTraceID("01A2246b-9e33-7c1e-974a-c58fa4ea4cbe", "x"); id.String() != "01a2246b9e337c1e974ac58fa4ea4cbe" {

@@ -16,15 +16,17 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// Value is one JSON object of an input that is no telemetry of OTLP. Its text is balanced, and its grammar not checked.
+// Value is one JSON object of an input that is no telemetry of OTLP. Its text is balanced, and its grammar
+// not checked.
 type Value struct {
 	Text []byte // until the next value is asked for
 	Line int    // 1-based line at which it starts
 }
 
-// Values yields the JSON objects of a plain input: those that follow each other, with or without line ends, and the elements of an array.
-// An object of the top whose first 64 KiB begin an array named in envelopes gives the elements of this array instead. An error is an *Error.
-// A line that cannot be an object is one error, and the rest is read; in an array the rest is lost.
+// Values yields the JSON objects of a plain input: those that follow each other, with or without line ends,
+// and the elements of an array. An object of the top whose first 64 KiB begin an array named in envelopes
+// gives the elements of this array instead. An error is an *Error. A line that cannot be an object is one
+// error, and the rest is read; in an array the rest is lost.
 func Values(plain *bufio.Reader, name string, opts Options, envelopes ...string) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
 		v := values{envelopes: envelopes, yieldValue: yield}
@@ -35,7 +37,7 @@ func Values(plain *bufio.Reader, name string, opts Options, envelopes ...string)
 		v.skipBOM()
 		for v.skipSpace() && v.one() {
 		}
-		if v.array && v.refused == 0 {
+		if v.array && v.refused == 0 && !v.stopped {
 			v.refuse(&Error{Line: v.line, Offset: v.offset, Err: fmt.Errorf("%w: the array is not closed at the end of the input", ErrTruncated)})
 		}
 	}
@@ -81,7 +83,8 @@ func (v *values) one() bool {
 	if v.buf, err = v.value(v.buf[:0]); err == nil {
 		v.good++
 		v.refused = 0
-		return v.yieldValue(Value{v.buf, line}, nil)
+		v.stopped = !v.yieldValue(Value{v.buf, line}, nil)
+		return !v.stopped
 	}
 	var e *Error
 	if !errors.As(err, &e) {
@@ -104,7 +107,8 @@ func (v *values) skipTo(n int) error {
 	return nil
 }
 
-// envelopeBegins returns how many bytes of the object that starts here lead into an array named in envelopes, 0 for none.
+// envelopeBegins returns how many bytes of the object that starts here lead into an array named in envelopes,
+// 0 for none.
 func (v *values) envelopeBegins() int {
 	const most = 64 << 10
 	if len(v.envelopes) == 0 {

@@ -94,3 +94,20 @@ func TestTellsTelemetryFromOtherFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestValuesStopWhenTheConsumerHasEnough(t *testing.T) {
+	for _, text := range []string{`[{"a":1},{"a":2}]`, `{"data":[{"a":1},{"a":2}]}`, "{}\n{}", "x\n{}", `[{"a":1`, `[1]`} {
+		plain, done, err := Plain(strings.NewReader(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for range Values(plain, "in", Options{}, "data") {
+			n++
+			break
+		}
+		if done(); n != 1 {
+			t.Error(text, n)
+		}
+	}
+}
