@@ -1,9 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imports says what a format of another program's files is, and has what the formats share. A format makes evidence of a file:
-// spans for the rows of an export, log records for the lines of a transcript. Their attributes are those that a dialect reads, and their
-// ids are digests of the ids that the file holds. So the same file gives the same evidence, whenever it is read.
+// Package imports says what a format of another program's files is, and has what the formats share. A format
+// makes evidence of a file: spans for the rows of an export, log records for the lines of a transcript. Their
+// attributes are those that a dialect reads, and their ids are digests of the ids that the file holds. So the
+// same file gives the same evidence, whenever it is read.
 package imports
 
 import (
@@ -48,8 +49,8 @@ type Input struct {
 	Sibling func(path string) (io.ReadCloser, error)
 }
 
-// Rows reads the JSON objects of a file and yields what each gives; a Document without a signal is left out. The envelopes are those of
-// otlpfile.Values. An error of read is refused at the line of the object.
+// Rows reads the JSON objects of a file and yields what each gives; a Document without a signal is left out.
+// The envelopes are those of otlpfile.Values. An error of read is refused at the line of the object.
 func (in Input) Rows(envelopes []string, read func(text []byte) (otlpfile.Document, error)) iter.Seq2[otlpfile.Document, error] {
 	return func(yield func(otlpfile.Document, error) bool) {
 		for row, err := range otlpfile.Values(in.Reader, in.Name, in.Options, envelopes...) {
@@ -128,7 +129,8 @@ func SpanID(words ...string) (id pcommon.SpanID) {
 	return id
 }
 
-// HexTraceID reads a trace id of 32 hexadecimal digits, with the dashes of a UUID or without, and is TraceID for another text.
+// HexTraceID reads a trace id of 32 hexadecimal digits, with the dashes of a UUID or without, and is TraceID
+// for another text.
 func HexTraceID(text, format string) pcommon.TraceID {
 	var id pcommon.TraceID
 	if data, err := hex.DecodeString(strings.ReplaceAll(text, "-", "")); err == nil && len(data) == len(id) {
@@ -137,7 +139,8 @@ func HexTraceID(text, format string) pcommon.TraceID {
 	return TraceID(format, text)
 }
 
-// HexSpanID reads a span id of 16 hexadecimal digits. It is SpanID of the other words and the text for another one.
+// HexSpanID reads a span id of 16 hexadecimal digits. It is SpanID of the other words and the text for
+// another one.
 func HexSpanID(text string, words ...string) pcommon.SpanID {
 	var id pcommon.SpanID
 	if data, err := hex.DecodeString(text); err == nil && len(data) == len(id) {
@@ -176,7 +179,8 @@ func Time(text string) pcommon.Timestamp {
 	return 0
 }
 
-// Text is the text of a JSON value: that of a string, else the value without white space. It is empty for null and no value.
+// Text is the text of a JSON value: that of a string, else the value without white space. It is empty for
+// null and no value.
 func Text(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	var text string
@@ -193,8 +197,8 @@ func Text(raw json.RawMessage) string {
 	return compact.String()
 }
 
-// Put sets an attribute to a JSON value: strings, numbers and bools are of their type, objects and arrays their JSON text. Nothing is set
-// for null.
+// Put sets an attribute to a JSON value: strings, numbers and bools are of their type, objects and arrays
+// their JSON text. Nothing is set for null.
 func Put(m pcommon.Map, name string, raw json.RawMessage) {
 	raw = bytes.TrimSpace(raw)
 	var integer int64

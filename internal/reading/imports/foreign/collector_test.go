@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
-// TestWhatTheCollectorsExportersWriteIsTheSameEvidence: each folder of testdata/collector holds what one exporter wrote of the same spans, in
-// one of its encodings and compressions.
+// TestWhatTheCollectorsExportersWriteIsTheSameEvidence: each folder of testdata/collector holds what one
+// exporter wrote of the same spans, in one of its encodings and compressions.
 func TestWhatTheCollectorsExportersWriteIsTheSameEvidence(t *testing.T) {
 	folders, err := filepath.Glob("testdata/collector/*-*")
 	if err != nil || len(folders) < 11 {

@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package foreign reads files of other programs beside those of OTLP. What a file holds tells its format, never its name.
+// Package foreign reads files of other programs beside those of OTLP. What a file holds tells its format,
+// never its name.
 package foreign
 
 import (
@@ -35,7 +36,8 @@ var Formats = []imports.Format{
 	phoenix.Format,
 }
 
-// ReadFile reads the named file, or stdin for the name "-": one of a known format, else telemetry as package otlpfile reads it.
+// ReadFile reads the named file, or stdin for the name "-": one of a known format, else telemetry as package
+// otlpfile reads it.
 func ReadFile(path string, stdin io.Reader, opts otlpfile.Options) iter.Seq2[otlpfile.Document, error] {
 	return func(yield func(otlpfile.Document, error) bool) {
 		if path == "-" {
@@ -76,7 +78,8 @@ func read(r io.Reader, in imports.Input, yield func(otlpfile.Document, error) bo
 	otlpfile.ReadPlain(plain, in.Name, in.Options)(yield)
 }
 
-// formatOf is the format of a file with this beginning; nil for telemetry, and for what is no JSON, as all formats are.
+// formatOf is the format of a file with this beginning; nil for telemetry, and for what is no JSON, as all
+// formats are.
 func formatOf(head []byte) *imports.Format {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' || otlpfile.Tells(head) {
@@ -106,7 +109,8 @@ func sibling(path, name string) (io.ReadCloser, error) {
 // MaxFiles is how many files of a folder are looked at.
 const MaxFiles = 100_000
 
-// Files lists the files below a folder that are of a known format or telemetry, and counts the others. Links are not followed.
+// Files lists the files below a folder that are of a known format or telemetry, and counts the others. Links
+// are not followed.
 func Files(folder string) (files []string, others int, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {

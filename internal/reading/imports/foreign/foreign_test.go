@@ -63,7 +63,8 @@ func TestFilesOfAFolderAreToldByContent(t *testing.T) {
 	}
 }
 
-// TestTelemetryIsNoExport: files of OTLP stay such, whatever the names of their attributes and the texts in them.
+// TestTelemetryIsNoExport: files of OTLP stay such, whatever the names of their attributes and the texts in
+// them.
 func TestTelemetryIsNoExport(t *testing.T) {
 	files, err := filepath.Glob("../../../../testdata/corpus/agents/*/*.json")
 	if err != nil || len(files) < 100 {

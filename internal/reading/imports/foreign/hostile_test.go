@@ -173,7 +173,8 @@ func TestBoundsHoldForExports(t *testing.T) {
 	}
 }
 
-// TestNoPlantedSecretOfAnExportIsStored: exports hold what was said and returned, in attributes of their own making.
+// TestNoPlantedSecretOfAnExportIsStored: exports hold what was said and returned, in attributes of their own
+// making.
 func TestNoPlantedSecretOfAnExportIsStored(t *testing.T) {
 	key, err := redact.NewKey([]byte("a key for tests, 0123456789abcdef"), "")
 	if err != nil {

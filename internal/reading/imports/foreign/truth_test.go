@@ -49,9 +49,10 @@ type held struct {
 	grades                                 map[tape.Grade]int
 }
 
-// TestImportsHoldWhatHappened compares the tapes of each recording with what the tools and the model server saw, and with those of the same
-// run by OTLP. A recording is testdata/imports/KIND/GROUP/SCENARIO.json.zst or the files in SCENARIO.files, of a run of testdata/corpus/agents
-// or testdata/imports/runs. Of all true values at most 3 in 1000 may be wrong, missed or silent.
+// TestImportsHoldWhatHappened compares the tapes of each recording with what the tools and the model server
+// saw, and with those of the same run by OTLP. A recording is testdata/imports/KIND/GROUP/SCENARIO.json.zst
+// or the files in SCENARIO.files, of a run of testdata/corpus/agents or testdata/imports/runs. Of all true
+// values at most 3 in 1000 may be wrong, missed or silent.
 func TestImportsHoldWhatHappened(t *testing.T) {
 	corpus := map[string]groundtruth.Run{}
 	for _, dir := range []string{root + "testdata/corpus/agents", *folder} {
@@ -183,7 +184,8 @@ func asJSON(t *testing.T, doc otlpfile.Document) exactjson.Value {
 	return v
 }
 
-// differ says in what tapes differ that stand for the same runs: what was asked, returned and said, ids and times apart.
+// differ says in what tapes differ that stand for the same runs: what was asked, returned and said, ids and
+// times apart.
 func differ(a, b []*tape.Tape) string {
 	if len(a) != len(b) {
 		return fmt.Sprintf("%d tapes, not %d", len(a), len(b))

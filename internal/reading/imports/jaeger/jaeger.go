@@ -1,10 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jaeger reads traces as Jaeger exports them: the JSON that its page downloads and GET /api/traces/{id} returns, {"data":[…]},
-// and that of its API v3, OTLP in {"result":…}. The members are those of internal/uimodel/model.go (github.com/jaegertracing/jaeger
-// v1.76.0). What Jaeger makes of a span of OTLP is in jaegertranslator of opentelemetry-collector-contrib: kind, status, scope and trace
-// state become tags, the resource the process, and times microseconds.
+// Package jaeger reads traces as Jaeger exports them: the JSON that its page downloads and GET
+// /api/traces/{id} returns, {"data":[…]}, and that of its API v3, OTLP in {"result":…}. The members are those
+// of internal/uimodel/model.go (github.com/jaegertracing/jaeger v1.76.0). What Jaeger makes of a span of OTLP
+// is in jaegertranslator of opentelemetry-collector-contrib: kind, status, scope and trace state become tags,
+// the resource the process, and times microseconds.
 package jaeger
 
 import (
@@ -210,7 +211,8 @@ var kinds = map[string]ptrace.SpanKind{
 	"consumer": ptrace.SpanKindConsumer, "internal": ptrace.SpanKindInternal,
 }
 
-// status takes kind and status out of the tags. The tag error stands beside otel.status_code, and alone where a client of Jaeger set it.
+// status takes kind and status out of the tags. The tag error stands beside otel.status_code, and alone where
+// a client of Jaeger set it.
 func status(m pcommon.Map, out ptrace.Span) {
 	if v, ok := m.Get("span.kind"); ok && kinds[v.AsString()] != 0 {
 		out.SetKind(kinds[v.AsString()])

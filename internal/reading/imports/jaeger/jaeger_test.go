@@ -25,7 +25,8 @@ func only(t *testing.T, text string) ptrace.Span {
 	return td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 }
 
-// TestASpanIsThatOfWhichJaegerMadeIt: kind, status, scope, trace state and events leave the tags again; references to others are links.
+// TestASpanIsThatOfWhichJaegerMadeIt: kind, status, scope, trace state and events leave the tags again;
+// references to others are links.
 func TestASpanIsThatOfWhichJaegerMadeIt(t *testing.T) {
 	s := only(t, `{"spans":[{"traceID":"7b","spanID":"c","operationName":"o","startTime":1795195985044000,"duration":5111,"processID":"p1",
 	 "references":[{"refType":"FOLLOWS_FROM","traceID":"7b","spanID":"1"},{"refType":"CHILD_OF","traceID":"7b","spanID":"2"},{"refType":"CHILD_OF","traceID":"8","spanID":"3"}],

@@ -1,12 +1,13 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package langfuse reads observations as Langfuse returns and exports them: GET /api/public/traces/{id}, pages of /api/public/observations
-// and /api/public/v2/observations, the batch export of the page (JSON and JSONL), and the objects of the blob storage integration, whose
-// names are those of the database. The members are those of fern/apis/server/definition/commons.yml and of
-// packages/shared/src/server/repositories (github.com/langfuse/langfuse, August 2026). An observation becomes the span of which the
-// server made it (OtelIngestionProcessor.ts). The server keeps milliseconds, of another instrumentation than its own only what went in
-// and came out, and no events.
+// Package langfuse reads observations as Langfuse returns and exports them: GET /api/public/traces/{id},
+// pages of /api/public/observations and /api/public/v2/observations, the batch export of the page (JSON and
+// JSONL), and the objects of the blob storage integration, whose names are those of the database. The members
+// are those of fern/apis/server/definition/commons.yml and of packages/shared/src/server/repositories
+// (github.com/langfuse/langfuse, August 2026). An observation becomes the span of which the server made it
+// (OtelIngestionProcessor.ts). The server keeps milliseconds, of another instrumentation than its own only
+// what went in and came out, and no events.
 package langfuse
 
 import (
@@ -84,8 +85,8 @@ func snake(name string) string {
 	return b.String()
 }
 
-// spans are the spans of observations. What the trace says of itself goes to its root: the one observation without a parent, else a span
-// that stands for the trace, as SDKs before version 3 had it.
+// spans are the spans of observations. What the trace says of itself goes to its root: the one observation
+// without a parent, else a span that stands for the trace, as SDKs before version 3 had it.
 func spans(trace row, observations ...row) (ptrace.Traces, error) {
 	td := ptrace.NewTraces()
 	var roots []ptrace.Span
@@ -183,8 +184,8 @@ func observation(o row, rs ptrace.ResourceSpans) ptrace.Span {
 	return s
 }
 
-// metadata spreads what the server keeps beside the observation: resource and scope, and what the program said. The attributes of another
-// instrumentation lack their content there, so they are left where they are.
+// metadata spreads what the server keeps beside the observation: resource and scope, and what the program
+// said. The attributes of another instrumentation lack their content there, so they are left where they are.
 func metadata(raw json.RawMessage, resource pcommon.Resource, scope pcommon.InstrumentationScope, a pcommon.Map) {
 	var fields row
 	if imports.Decode(raw, &fields) != nil {

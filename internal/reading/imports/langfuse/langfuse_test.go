@@ -30,7 +30,8 @@ func readAll(t *testing.T, text string) (spans []ptrace.Span) {
 	return spans
 }
 
-// TestATraceOfAnOlderSDKIsTheRootOfItsObservations: such a trace is no observation, and several of them have no parent.
+// TestATraceOfAnOlderSDKIsTheRootOfItsObservations: such a trace is no observation, and several of them have
+// no parent.
 func TestATraceOfAnOlderSDKIsTheRootOfItsObservations(t *testing.T) {
 	spans := readAll(t, `{"id":"9f0c1f3e-7a52-4e6e-b7f3-2d4b6f6f1a11","timestamp":"2026-01-01T00:00:01Z","name":"agent","sessionId":"c","userId":null,"input":{"q":"hi"},"output":"yo","tags":[],
 	 "observations":[{"id":"a","type":"GENERATION","startTime":"2026-01-01T00:00:00.500Z","endTime":"2026-01-01T00:00:03Z","parentObservationId":null,"input":[],"level":"DEFAULT"},

@@ -1,11 +1,12 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package langsmith reads runs as LangSmith returns and exports them: pages of POST /runs/query and /api/v2/runs/query, GET /runs/{id}, runs
-// that list_runs of the client returned, with their child runs or without, and rows of the bulk export, whose objects are JSON texts. The
-// members are those of langsmith/schemas.py and langsmith/types/run.py (langsmith 0.15.1). A run becomes the span that the OpenTelemetry export of the same package makes of it
-// (langsmith/_internal/otel/_otel_exporter.py). Only its id is another: the export takes 8 bytes of the run's id, and two runs of one
-// millisecond may share them.
+// Package langsmith reads runs as LangSmith returns and exports them: pages of POST /runs/query and
+// /api/v2/runs/query, GET /runs/{id}, runs that list_runs of the client returned, with their child runs or
+// without, and rows of the bulk export, whose objects are JSON texts. The members are those of
+// langsmith/schemas.py and langsmith/types/run.py (langsmith 0.15.1). A run becomes the span that the
+// OpenTelemetry export of the same package makes of it (langsmith/_internal/otel/_otel_exporter.py). Only its
+// id is another: the export takes 8 bytes of the run's id, and two runs of one millisecond may share them.
 package langsmith
 
 import (
@@ -120,7 +121,8 @@ func (r *run) spans(to ptrace.ScopeSpans, trace, parent string, depth int) error
 	return nil
 }
 
-// parent is the id of the run that called this one. API v2 and the bulk export name it in the dotted order, behind the time of each run.
+// parent is the id of the run that called this one. API v2 and the bulk export name it in the dotted order,
+// behind the time of each run.
 func (r *run) parent() string {
 	const uuid = 36
 	if r.ParentID != "" {

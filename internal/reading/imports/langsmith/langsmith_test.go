@@ -28,7 +28,8 @@ func readAll(t *testing.T, text string) (spans []ptrace.Span, refused []error) {
 	return spans, refused
 }
 
-// TestTheCallerOfARunIsNamedInFourWays: as a member, in the dotted order, as the last of all callers, and by the run that holds it.
+// TestTheCallerOfARunIsNamedInFourWays: as a member, in the dotted order, as the last of all callers, and by
+// the run that holds it.
 func TestTheCallerOfARunIsNamedInFourWays(t *testing.T) {
 	const above, below = "01a2246b-9e33-7c1e-974a-c58fa4ea4cbe", "01a2246b-9e4c-712e-86b3-ddc7dff21dc1"
 	for name, text := range map[string]string{

@@ -1,10 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package phoenix reads spans as Arize Phoenix returns them: pages of GET /v1/projects/{project}/spans and …/spans/otlpv1, lists that its
-// client returns (get_spans), and rows of get_spans_dataframe as JSON lines. The members are those of the OpenAPI document of Phoenix
-// 20.26.1. Phoenix keeps neither resource nor scope of a span, nor its kind, and times in microseconds. What it decoded on the way in
-// (JSON_STRING_ATTRIBUTES of phoenix/trace/attributes.py) becomes JSON text again.
+// Package phoenix reads spans as Arize Phoenix returns them: pages of GET /v1/projects/{project}/spans and
+// …/spans/otlpv1, lists that its client returns (get_spans), and rows of get_spans_dataframe as JSON lines.
+// The members are those of the OpenAPI document of Phoenix 20.26.1. Phoenix keeps neither resource nor scope
+// of a span, nor its kind, and times in microseconds. What it decoded on the way in (JSON_STRING_ATTRIBUTES
+// of phoenix/trace/attributes.py) becomes JSON text again.
 package phoenix
 
 import (
@@ -137,7 +138,8 @@ func (r *row) span(members map[string]json.RawMessage) (ptrace.Traces, error) {
 	return td, nil
 }
 
-// at reads a time as RFC 3339 writes it, or as data frames do: milliseconds, or microseconds or nanoseconds where the caller asked for them.
+// at reads a time as RFC 3339 writes it, or as data frames do: milliseconds, or microseconds or nanoseconds
+// where the caller asked for them.
 func at(raw json.RawMessage) pcommon.Timestamp {
 	if text := imports.Text(raw); len(raw) > 0 && raw[0] == '"' {
 		return imports.Time(text)
@@ -187,7 +189,8 @@ func jsonAttribute(name string) (base, rest string, ok bool) {
 	return "", "", false
 }
 
-// nest sets a value below a path, where nothing else stands in the way; else beside it, below the path as one name.
+// nest sets a value below a path, where nothing else stands in the way; else beside it, below the path as one
+// name.
 func nest(in map[string]any, path []string, value json.RawMessage) {
 	if len(path) > 1 && len(path) < 32 {
 		next, ok := in[path[0]].(map[string]any)

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// TestAttributesAreWrittenAsOTLPHasThem: joined names, lists of plain values, and JSON texts of what Phoenix decoded.
+// TestAttributesAreWrittenAsOTLPHasThem: joined names, lists of plain values, and JSON texts of what Phoenix
+// decoded.
 func TestAttributesAreWrittenAsOTLPHasThem(t *testing.T) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(`{"llm.input_messages":[{"message.role":"user","message.contents":[{"text":"x"}]},{"message.role":"tool"}],"tags":["a",1],"none":null,

@@ -1,9 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tempo reads OTLP as the APIs of trace stores wrap it: Tempo's GET /api/traces/{id}, {"batches":[…]}, and /api/v2/traces/{id},
-// {"trace":{"resourceSpans":[…]}}, both with ids in base64; and that of Jaeger's API v3, {"result":{"resourceSpans":[…]}}. The members are
-// those of pkg/tempopb/tempo.proto (github.com/grafana/tempo) and api_v3/query_service.proto (github.com/jaegertracing/jaeger-idl v0.14.0).
+// Package tempo reads OTLP as the APIs of trace stores wrap it: Tempo's GET /api/traces/{id},
+// {"batches":[…]}, and /api/v2/traces/{id}, {"trace":{"resourceSpans":[…]}}, both with ids in base64; and
+// that of Jaeger's API v3, {"result":{"resourceSpans":[…]}}. The members are those of pkg/tempopb/tempo.proto
+// (github.com/grafana/tempo) and api_v3/query_service.proto (github.com/jaegertracing/jaeger-idl v0.14.0).
 package tempo
 
 import (
