@@ -28,7 +28,7 @@ var firstFlags = map[string][]string{
 	"run":        {"suite", "only", "check", "input", "answer", "repeat", "model-url", "allow-live", "junit", "json"},
 	"serve":      {"oracle", "model", "mcp", "stdio", "deck", "listen", "token-file", "rules", "redaction-key-file", "realtime"},
 	"stale":      {"schema", "mcp", "called", "all", "agent", "status", "since", "where", "timeout", "json"},
-	"tail":       {"listen", "to", "agent", "status", "since", "where", "lines", "every", "color", "json"},
+	"tail":       {"listen", "watch", "to", "agent", "status", "since", "where", "lines", "every", "json"},
 }
 
 // flagGroups are the headings below which the other flags of such a command stand.

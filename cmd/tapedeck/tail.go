@@ -32,6 +32,7 @@ type tailFlags struct {
 	lines int
 	// of agents
 	listening bool
+	watching  bool
 	remote    bool
 	keep      string
 	sign      signFlag
@@ -48,7 +49,7 @@ var otlpAddresses = []string{"127.0.0.1:4317", "127.0.0.1:4318"}
 func newTail() *cobra.Command {
 	var f tailFlags
 	cmd := &cobra.Command{
-		Use:   "tail DECK | --listen [ADDR…]",
+		Use:   "tail DECK | --listen [ADDR…] | --watch FOLDER",
 		Short: "Show runs as they complete, one line each",
 		Long: `Show runs as they complete, one line each. The line has the short id, which other
 commands take, when the run started (UTC), the agent, how it ended, and the grade.
@@ -64,13 +65,19 @@ send by themselves; set OTEL_EXPORTER_OTLP_ENDPOINT of the others. What comes is
 redacted as record does it. Nothing is kept, unless --to names a deck; --tenant is
 the tenant of the runs then. The filters choose what is shown.
 
+With --watch, agents write transcripts below a FOLDER: ~/.claude/projects, or
+~/.codex/sessions. A run is shown when it has ended and its file has been quiet for
+--settle. The folder is read and nothing is written there; what is read is redacted
+as above. Runs that ended before are not shown: import reads those.
+
 Each look at a deck costs what ls costs; --every says how often.
 
 The command ends when it is interrupted, and says what was still open.`,
 		Example: `  tapedeck tail ./deck
   tapedeck tail s3://tapes/prod --agent clerk --status error --json
   tapedeck tail --listen
-  tapedeck tail --listen 127.0.0.1:4319 --to ./deck`,
+  tapedeck tail --listen 127.0.0.1:4319 --to ./deck
+  tapedeck tail --watch ~/.claude/projects`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.color.terminal(cmd.OutOrStdout())
 			if err != nil {
@@ -86,6 +93,12 @@ The command ends when it is interrupted, and says what was still open.`,
 				}
 				return f.listen(cmd.Context(), args, p, cmd.ErrOrStderr())
 			}
+			if f.watching {
+				if len(args) != 1 {
+					return errors.New("tail --watch needs one FOLDER, as ~/.claude/projects")
+				}
+				return f.follow(cmd.Context(), args[0], p, cmd.ErrOrStderr())
+			}
 			address := deckFrom(args)
 			if len(args) > 1 || address == "" {
 				return errors.New("tail needs one DECK, its address in " + deckVariable + ", or --listen; see tapedeck tail --help")
@@ -95,11 +108,13 @@ The command ends when it is interrupted, and says what was still open.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.listening, "listen", false, "take OTLP in from agents")
+	flags.BoolVar(&f.watching, "watch", false, "show what agents write to the transcripts below a folder")
+	cmd.MarkFlagsMutuallyExclusive("listen", "watch")
 	flags.BoolVar(&f.remote, "allow-remote", false, "let --listen take addresses that other machines can reach")
-	flags.StringVar(&f.keep, "to", "", "with --listen, a deck that keeps the tapes")
-	flags.DurationVar(&f.quiet, "settle", 2*time.Second, "with --listen, a run whose root has ended is complete when nothing came for so long")
+	flags.StringVar(&f.keep, "to", "", "with --listen or --watch, a deck that keeps the tapes")
+	flags.DurationVar(&f.quiet, "settle", 2*time.Second, "with --listen, a run whose root has ended is complete when nothing came for so long; with --watch, a file is read then")
 	flags.DurationVar(&f.idle, "idle", time.Minute, "with --listen, a run whose root has not come is shown as it is when nothing came for so long")
-	flags.DurationVar(&f.every, "every", 2*time.Second, "look at the deck again after this long")
+	flags.DurationVar(&f.every, "every", 2*time.Second, "look at the deck or the folder again after this long")
 	flags.IntVarP(&f.lines, "lines", "n", 10, "of a deck, show so many of the runs that are there")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object per line")
 	f.filter.add(cmd)

@@ -57,6 +57,8 @@ type agentTail struct {
 	stop   func()
 	open   *assembly.Assembler
 	keep   func(ctx context.Context, set *evidence.Set) error // nil: nothing is kept
+	close  func() error
+	due    func(*tape.Tape) bool // which of the runs of a trace are shown; nil: all
 
 	mu       sync.Mutex
 	redactor ingest.Redactor
@@ -70,49 +72,16 @@ type agentTail struct {
 }
 
 func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinter, stderr io.Writer) (err error) {
-	if err := f.check(); err != nil {
-		return err
-	}
-	if strings.HasPrefix(f.keep, "mem:") {
-		return replay.ErrMem
-	}
 	for _, address := range addresses {
 		if err := checkListen(address, f.remote); err != nil {
 			return err
 		}
 	}
-	stderr = concurrent(stderr)
-	redactor, err := f.open(stderr)
+	t, err := f.agents(ctx, p, concurrent(stderr))
 	if err != nil {
 		return err
 	}
-	tenant := cmp.Or(f.filter.Tenant, "default")
-	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: ingest.Redactor{Redactor: redactor}}
-	if f.keep != "" {
-		sign, err := f.sign.signer() // before anything comes
-		if err != nil {
-			return err
-		}
-		gate, err := f.gate()
-		if err != nil {
-			return err
-		}
-		d, err := deck.Open(ctx, f.keep)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, d.Close()) }()
-		guard := f.guard(d, redactor)
-		if err := guard.wholeDeck(ctx, tenant, sampledTapes); err != nil {
-			return err
-		}
-		w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: tenant, SameKey: guard.trace, Say: sayer(stderr)}
-		t.keep = func(ctx context.Context, set *evidence.Set) error {
-			in := ingest.NewBatch(nil, nil)
-			in.Set = set
-			return w.Write(ctx, d, in)
-		}
-	}
+	defer func() { err = errors.Join(err, t.close()) }()
 	var listeners []net.Listener
 	for _, address := range addresses {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
@@ -127,11 +96,55 @@ func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinte
 	return t.run(ctx, listeners, f.quiet, f.idle)
 }
 
+// agents prepares to show what comes of agents, and to keep it where --to says so.
+func (f *tailFlags) agents(ctx context.Context, p *runPrinter, stderr io.Writer) (*agentTail, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(f.keep, "mem:") {
+		return nil, replay.ErrMem
+	}
+	redactor, err := f.open(stderr)
+	if err != nil {
+		return nil, err
+	}
+	t := &agentTail{
+		tenant: cmp.Or(f.filter.Tenant, "default"), wants: f.filter.Wants(), print: p, stderr: stderr, redactor: ingest.Redactor{Redactor: redactor},
+		close: func() error { return nil },
+	}
+	if f.keep == "" {
+		return t, nil
+	}
+	sign, err := f.sign.signer() // before anything comes
+	if err != nil {
+		return nil, err
+	}
+	gate, err := f.gate()
+	if err != nil {
+		return nil, err
+	}
+	d, err := deck.Open(ctx, f.keep)
+	if err != nil {
+		return nil, err
+	}
+	t.close = d.Close
+	guard := f.guard(d, redactor)
+	if err := guard.wholeDeck(ctx, t.tenant, sampledTapes); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	w := &ingest.Writer{Options: derive.Options{Options: generation.Options{Sign: sign}, Gate: gate}, Tenant: t.tenant, SameKey: guard.trace, Say: sayer(stderr)}
+	t.keep = func(ctx context.Context, set *evidence.Set) error {
+		in := ingest.NewBatch(nil, nil)
+		in.Set = set
+		return w.Write(ctx, d, in)
+	}
+	return t, nil
+}
+
 // run shows runs until the context ends, which is no error.
 func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, idle time.Duration) error {
 	ctx, t.stop = context.WithCancel(ctx)
 	defer t.stop()
-	t.sets = map[assembly.Key]*evidence.Set{}
 	t.open = assembly.New(assembly.Options{
 		QuietPeriod: quiet, IdleTimeout: idle, MaxAge: max(listenAge, idle), MaxTraceBytes: listenTrace, MaxTraceSpans: listenSpans, MaxTraces: listenTraces, MaxBytes: listenBytes,
 		Emit: t.emit, EmitConcurrency: 1, InitialBackoff: listenRetry, MaxBackoff: listenLastRetry, ParkAfter: listenAge, ParkedInterval: listenAge, Shards: 1,
@@ -241,38 +254,47 @@ func look(td ptrace.Traces, do func(*genai.Recogniser, ptrace.Span)) {
 	}
 }
 
-// emit shows the runs of a trace, with what came of it before, and keeps what is new of it where it is kept.
+// emit shows the runs of a trace that the assembler hands on.
 func (t *agentTail) emit(ctx context.Context, e *assembly.Emission) error {
 	fresh := evidence.NewSet()
 	td := ptrace.NewTraces() // the emission stays as it is
 	e.Traces.CopyTo(td)
 	fresh.AddTraces(td)
+	if err := t.show(ctx, e.Key, fresh, e.Reason == assembly.Shutdown && !e.Complete); err != nil {
+		complain(t.stderr, err)
+		return err
+	}
+	return nil
+}
+
+// show shows the runs of a trace, with what came of it before, and keeps what is new of it where it is kept.
+func (t *agentTail) show(ctx context.Context, key assembly.Key, fresh *evidence.Set, open bool) error {
 	if t.keep != nil {
 		if err := t.keep(ctx, fresh); err != nil {
-			complain(t.stderr, err)
 			return err
 		}
 	}
-	all := t.sets[e.Key]
+	if t.sets == nil {
+		t.sets = map[assembly.Key]*evidence.Set{}
+	}
+	all := t.sets[key]
 	if all == nil {
 		all = evidence.NewSet()
-		t.sets[e.Key] = all
-		if t.order = append(t.order, e.Key); len(t.order) > listenLate {
+		t.sets[key] = all
+		if t.order = append(t.order, key); len(t.order) > listenLate {
 			delete(t.sets, t.order[0])
 			t.order = t.order[1:]
 		}
 	}
 	all.Merge(fresh)
-	trace := evidence.Trace{TraceID: hex.EncodeToString(e.Key.TraceID[:]), Set: all}
+	trace := evidence.Trace{TraceID: hex.EncodeToString(key.TraceID[:]), Set: all}
 	tapes, _ := reconstruct.Trace(trace, reconstruct.Options{Producer: generation.Producer(), Tenant: t.tenant, Redaction: tape.Redaction{Policy: "none"}})
 	for _, run := range tapes {
-		if t.wants != nil {
-			m := reel.Meta{Tenant: t.tenant}
-			if m.Describe(run); !t.wants(&m) {
-				continue
-			}
+		m := reel.Meta{Tenant: t.tenant}
+		if m.Describe(run); t.wants != nil && !t.wants(&m) || t.due != nil && !t.due(run) {
+			continue
 		}
-		if err := t.print.print(run, "", "", e.Reason == assembly.Shutdown && !e.Complete); err != nil {
+		if err := t.print.print(run, "", "", open); err != nil {
 			t.mu.Lock()
 			t.failed = err
 			t.mu.Unlock()

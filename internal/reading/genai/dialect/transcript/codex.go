@@ -129,7 +129,6 @@ func (s *codexSession) thread(id string, lines []*line) {
 			t.turn.end = max(t.turn.end, l.at)
 		}
 	}
-	t.settle()
 	under := s.tools[s.spawned[id]]
 	for _, turn := range turns {
 		if len(turn.input)+len(turn.calls) > 0 {
@@ -200,9 +199,11 @@ func (t *codexThread) event(e exactjson.Value, l *line) {
 				t.last.usage = codexUsage(usage)
 			}
 		}
-	case "task_complete":
+	case "task_complete": // an answer that is open behind the last line is still being written
+		t.settle()
 		t.turn.output = e.Get("last_agent_message").Str()
 	case "turn_aborted":
+		t.settle()
 		t.turn.failure = &tape.Error{Type: kind, Message: e.Get("reason").Str()}
 	case "error", "stream_error":
 		t.turn.failure = &tape.Error{Type: kind, Message: e.Get("message").Str()}
