@@ -219,6 +219,41 @@ func textsIn(m tape.Message) (texts []string) {
 	return texts
 }
 
+// TestTranscriptsWithoutRequests: earlier versions of Claude Code wrote no requests, and the lines of an agent beside those of the session.
+// Requests are put together, and said to be lossy; calls and results are whole.
+func TestTranscriptsWithoutRequests(t *testing.T) {
+	without := func(recording string) string {
+		var b strings.Builder
+		for _, l := range strings.SplitAfter(recorded(t, recording), "\n") {
+			if !strings.Contains(l, `"type":"api-request`) {
+				b.WriteString(strings.ReplaceAll(l, `"agentId":`, `"anAgentId":`))
+			}
+		}
+		return b.String()
+	}
+	const session = "claude-code/claude-code-2.1.332/subagent.files/fc2a644a-daac-459f-bbec-b59424ecf588"
+	for name, text := range map[string]string{
+		"parallel": without(claudeParallel), "subagent": without(session+".jsonl.zst") + without(session+"/subagents/agent-a0f50810439b7f982.jsonl.zst"),
+	} {
+		tapes, refused := made(t, text)
+		if len(tapes) != 1 || refused > 0 {
+			t.Errorf("%s: %d tapes, %d lines are refused", name, len(tapes), refused)
+			continue
+		}
+		for _, e := range tapes[0].Events {
+			if e.Type == tape.EventModelCall && e.Provenance["request.messages"] != tape.Lossy || e.Type == tape.EventToolCall && len(e.Provenance) > 0 {
+				t.Errorf("%s: event %d %v", name, e.Seq, e.Provenance)
+			}
+		}
+		if tools := tapes[0].Usage.ToolCalls; tools != map[string]int{"parallel": 5, "subagent": 3}[name] {
+			t.Errorf("%s: %d tool calls", name, tools)
+		}
+		if !slices.ContainsFunc(tapes[0].Fidelity.Findings, func(f tape.Finding) bool { return f.Field == "input.system_prompt" }) {
+			t.Errorf("%s: nothing says that there are no instructions", name)
+		}
+	}
+}
+
 // TestSecretsInFilesThatWereRead: transcripts hold whole files. What is in them is replaced as anywhere, and the run replays all the same.
 func TestSecretsInFilesThatWereRead(t *testing.T) {
 	secrets := []string{"ghp_Zk3vQ9rT7mW2xY8bN4cL6dF1gH5jK0pSaR2e", "korrekt-Pferd-99!Batterie", "AKIAQX7RN4TBWZ2LMVPD", "jane.roe@corp-mail.example"}

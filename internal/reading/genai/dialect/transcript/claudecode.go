@@ -396,21 +396,14 @@ func (s *claudeSession) sayCall(c *claudeCall, o *dialect.Draft) {
 }
 
 func sayTool(asked decode.Part, l *claudeLine, o *dialect.Draft) {
-	o.CallID, o.Name, o.ToolKind = asked.ID, asked.Name, tape.ToolBuiltin
-	o.Args = decode.Args(asked.Args)
-	if server, tool, ok := strings.Cut(strings.TrimPrefix(o.Name, "mcp__"), "__"); ok && strings.HasPrefix(o.Name, "mcp__") {
-		o.ToolKind, o.Server = tape.ToolMCP, &tape.Server{Name: server, Tool: tool}
-	}
-	if o.Name == "Task" || o.Name == "Agent" {
-		o.ToolKind = tape.ToolAgent
-	}
+	sayAsked(asked, asked.Name == "Task" || asked.Name == "Agent", o)
 	for _, m := range l.body.Get("message").Get("content").Members() {
 		if m.Value.Get("tool_use_id").Str() != asked.ID {
 			continue
 		}
 		content := m.Value.Get("content")
-		u := decode.UnwrapResult(decode.Result(content, false))
-		if o.Result = u.Content; m.Value.Get("is_error").True() {
+		o.Result = decode.UnwrapResult(decode.Result(content, false)).Content
+		if m.Value.Get("is_error").True() {
 			o.Failed = true
 			o.Error = &tape.Error{Message: resultText(content)}
 		}

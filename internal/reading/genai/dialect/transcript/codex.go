@@ -353,14 +353,7 @@ func (t *codexThread) sayCall(c *codexCall, thread string, o *dialect.Draft) {
 }
 
 func sayCodexTool(asked decode.Part, l *line, o *dialect.Draft) {
-	o.CallID, o.Name, o.ToolKind = asked.ID, asked.Name, tape.ToolBuiltin
-	o.Args = decode.Args(asked.Args)
-	if server, tool, ok := strings.Cut(strings.TrimPrefix(o.Name, "mcp__"), "__"); ok && strings.HasPrefix(o.Name, "mcp__") {
-		o.ToolKind, o.Server = tape.ToolMCP, &tape.Server{Name: server, Tool: tool}
-	}
-	if o.Name == "spawn_agent" {
-		o.ToolKind = tape.ToolAgent
-	}
+	sayAsked(asked, asked.Name == "spawn_agent", o)
 	output := l.body.Get("payload").Get("output")
 	o.Result = decode.UnwrapResult(decode.Result(output, false)).Content
 	if strings.HasPrefix(output.Str(), "unsupported c") {

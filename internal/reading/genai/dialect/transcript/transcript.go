@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"slices"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -158,4 +159,15 @@ func resultText(v exactjson.Value) string {
 		}
 	}
 	return ""
+}
+
+// sayAsked fills a tool call with what the model asked for.
+func sayAsked(asked decode.Part, agent bool, o *dialect.Draft) {
+	o.CallID, o.Name, o.Args, o.ToolKind = asked.ID, asked.Name, decode.Args(asked.Args), tape.ToolBuiltin
+	if server, tool, ok := strings.Cut(strings.TrimPrefix(o.Name, "mcp__"), "__"); ok && strings.HasPrefix(o.Name, "mcp__") {
+		o.ToolKind, o.Server = tape.ToolMCP, &tape.Server{Name: server, Tool: tool}
+	}
+	if agent {
+		o.ToolKind = tape.ToolAgent
+	}
 }
