@@ -32,7 +32,7 @@ func baseURI(address, seenAs string) (string, error) {
 	}
 	if !strings.Contains(address, "://") {
 		path, err := filepath.Abs(address)
-		return "file://" + filepath.ToSlash(path), err
+		return "file:///" + strings.TrimPrefix(filepath.ToSlash(path), "/"), err
 	}
 	address, _, _ = strings.Cut(address, "?")
 	switch scheme, _, _ := strings.Cut(address, "://"); scheme {
