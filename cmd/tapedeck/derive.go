@@ -40,12 +40,14 @@ type deriveFlags struct {
 	keys        string
 	bounds      generation.Bounds
 	layout      string
+	lines       lineFlags
+	stdout      bool
 }
 
 func newDerive() *cobra.Command {
 	var f deriveFlags
 	cmd := &cobra.Command{
-		Use:   "derive FILE… --to DECK",
+		Use:   "derive FILE… --to DECK | --stdin --stdout",
 		Short: "Make tapes from telemetry files",
 		Long: `Make tapes from telemetry files and write them to a deck.
 
@@ -62,14 +64,22 @@ model request continues the conversation of the one before it.
 Secrets and personal data are replaced by keyed tokens before anything is stored,
 as the agentredaction processor does it; --redact off stores what the files hold.
 
+With --stdin requests come as lines of JSON instead: the evidence of one trace each, as
+decks hold it. --stdout answers each with its tapes, columns and files, and needs no
+deck. --to puts reels into one, the same for the same requests. This is how an engine
+works over a deck; docs/scale-out.md has the lines. Nothing is redacted there.
+
 One line per tape goes to stdout, of JSON unless that is a terminal, everything else to stderr. The exit
 code is 0 if tapes were written, 1 if they were but some input was refused, 2 if
 nothing was written.`,
 		Example: `  tapedeck derive traces.jsonl logs.jsonl.zst --to ./deck
   tapedeck derive - --to 's3://tapes/prod?region=eu-central-1' < traces.jsonl
   tapedeck derive traces.jsonl --to ./deck | jq -r .url`,
-		Args: needArgs("at least one FILE"),
+		Args: f.lines.args("at least one FILE", "stdout", "to", "formats", "max-items", "max-bytes", "max-parts", "sign-key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.lines.stdin {
+				return f.runLines(cmd)
+			}
 			return f.run(cmd.Context(), args, cmd.InOrStdin(), tapeLines(cmd), cmd.ErrOrStderr())
 		},
 	}
@@ -85,6 +95,8 @@ nothing was written.`,
 	cmd.Flags().IntVar(&f.bounds.Parts, "max-parts", generation.DefaultBounds.Parts, "parts of one trace that are read")
 	cmd.Flags().StringVar(&f.layout, "layout", "", "how a new deck keeps its runs: files, or reels for many (default: files; a deck that is there keeps its layout)")
 	cmd.Flags().BoolVar(&f.explain, "explain", false, "write each decision of the rules of reconstruction to stderr")
+	f.lines.add(cmd.Flags(), "answer them on stdout or put reels into --to")
+	cmd.Flags().BoolVar(&f.stdout, "stdout", false, "with --stdin, answer with tapes, columns and files, without a deck")
 	cmd.Flags().StringVar(&f.keys, "audit-keys", "", "JWK set with which the signatures of audit streams are checked")
 	return cmd
 }
@@ -92,8 +104,8 @@ nothing was written.`,
 // check refuses what cannot work before anything is read.
 func (f *deriveFlags) check() error {
 	switch {
-	case f.to == "":
-		return errors.New("derive needs --to DECK")
+	case (f.to == "") != f.stdout, f.stdout && !f.lines.stdin:
+		return errors.New("derive needs --to DECK, or --stdin and --stdout")
 	case strings.HasPrefix(f.to, "mem:"):
 		return replay.ErrMem
 	case f.tenant == "":

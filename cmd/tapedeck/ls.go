@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -339,32 +338,16 @@ type listedRun struct {
 }
 
 func (l listedRun) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for _, column := range append(slices.Clone(l.columns), "url") {
-		v, _ := l.run.Value(column)
-		switch column {
-		case "url":
-			if v = nil; !l.run.Dropped() {
-				v = l.run.Ref.URL
-			}
-		case shortColumn:
-			v = l.ids.Of(l.run.RunID)
+	return reel.ColumnsJSON(append(slices.Clone(l.columns), "url"), func(column string) any {
+		switch v, _ := l.run.Value(column); {
+		case column == "url" && l.run.Dropped():
+			return nil
+		case column == "url":
+			return l.run.Ref.URL
+		case column == shortColumn:
+			return l.ids.Of(l.run.RunID)
+		default:
+			return v
 		}
-		if v == nil {
-			continue
-		}
-		if at, ok := v.(time.Time); ok {
-			v = filter.Text(at)
-		}
-		text, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), column...), '"', ':')
-		out = append(out, text...)
-	}
-	return append(out, '}'), nil
+	})
 }

@@ -15,6 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/traceline"
+	"github.com/tapedeck/tapedeck/internal/reading/nesting"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
@@ -23,6 +26,7 @@ type redactFlags struct {
 	profileFlags
 	dryRun  bool
 	summary bool
+	lines   lineFlags
 }
 
 func newRedact() *cobra.Command {
@@ -37,16 +41,25 @@ With --dry-run, one line of JSON is printed for each value that would be replace
 where it stands and which rule finds it, never the value. Without it, what the
 files hold is printed redacted, telemetry as OTLP JSON lines; that needs a key.
 
+With --stdin, evidence and tapes that come as lines of JSON are searched, as an engine
+that works over a deck sends them (docs/scale-out.md).
+
 The exit code is 0 if nothing was found or the redacted text was printed, 1 if
 --dry-run found something, 2 if a file cannot be read.`,
 		Example: `  tapedeck redact traces.jsonl --dry-run
   tapedeck redact traces.jsonl --dry-run --summary --profile strict --redaction-rules corp.yaml
   tapedeck redact traces.jsonl --redaction-key-file key > redacted.jsonl`,
-		Args: needArgs("a FILE"),
+		Args: f.lines.args("a FILE", "dry-run", "profile", "mode", "disable", "redaction-rules"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.redactor()
 			if err != nil {
 				return err
+			}
+			if f.lines.stdin {
+				if !f.dryRun {
+					return errors.New("--stdin searches alone: it goes with --dry-run; scrub rewrites a deck")
+				}
+				return f.lines.answer(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), func(a answered, q *traceline.Request) (any, bool) { return searchLine(r, a, q) })
 			}
 			if !f.dryRun && r.Key() == nil {
 				return errors.New("redact needs --redaction-key-file or $" + keyVariable + ", or --dry-run")
@@ -64,7 +77,42 @@ The exit code is 0 if nothing was found or the redacted text was printed, 1 if
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be replaced, and change nothing")
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "with --dry-run: one line for each rule")
+	f.lines.add(cmd.Flags(), "answer each with what --dry-run finds")
 	return cmd
+}
+
+// searchedLine is the answer about the evidence and the tape of a trace.
+type searchedLine struct {
+	answered
+	Hits []searchedHit `json:"hits"`
+}
+
+// searchedHit is a value that would be replaced, and in which file of a deck.
+type searchedHit struct {
+	File string `json:"file"` // the digest of a part, or tape.json
+	redact.Hit
+}
+
+// searchLine searches what a request holds.
+func searchLine(r *redact.Redactor, a answered, q *traceline.Request) (any, bool) {
+	line := searchedLine{a, []searchedHit{}}
+	add := func(file string, hits []redact.Hit) {
+		for _, h := range hits {
+			line.Hits = append(line.Hits, searchedHit{file, h})
+		}
+	}
+	for _, part := range q.Parts {
+		td, err := nesting.UnmarshalTraces(part)
+		if err != nil {
+			line.Error = "a part cannot be read: " + err.Error()
+			return line, true
+		}
+		add(deck.PartDigest(part), r.ScanTraces(td))
+	}
+	if q.Tape != "" {
+		add(deck.TapeFile, r.ScanFile(q.Tape))
+	}
+	return line, len(line.Hits) > 0
 }
 
 // redaction is one call of redact.

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/catalog"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
+	"github.com/tapedeck/tapedeck/internal/deck/traceline"
 	"github.com/tapedeck/tapedeck/internal/evaluation/expect"
 	"github.com/tapedeck/tapedeck/internal/evaluation/suite"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -37,6 +38,7 @@ type suiteCheckFlags struct {
 	checkTime time.Duration
 	asJSON    bool
 	junit     string
+	lines     lineFlags
 }
 
 func newSuiteCheck() *cobra.Command {
@@ -56,6 +58,9 @@ A REF may be a file of telemetry too: its runs are derived in memory.
 --follow checks the runs of the deck, and then each one that comes, until it is
 interrupted. A run of which more comes later is checked again.
 
+With --stdin the tapes come as lines of JSON, as an engine that works over a deck sends
+them (docs/scale-out.md), and each is answered by a line.
+
 The exit code is 0 if all runs hold, 1 if one does not, 2 if a case or a run could not
 be read, 3 if a case had no run to check.`,
 		Example: `  tapedeck suite check case.yaml 4bf92f35 --deck ./deck
@@ -64,6 +69,12 @@ be read, 3 if a case had no run to check.`,
   tapedeck suite check case.yaml --deck ./deck --agent clerk --follow`,
 		Args: needArgs("a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.lines.check(cmd, args[1:], "only", "check-timeout"); err != nil {
+				return err
+			}
+			if f.lines.stdin {
+				return f.runLines(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
+			}
 			return f.run(cmd.Context(), args[0], args[1:], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -78,6 +89,7 @@ be read, 3 if a case had no run to check.`,
 	flags.DurationVar(&f.checkTime, "check-timeout", time.Minute, "how long a command of a case may take")
 	flags.BoolVar(&f.asJSON, "json", false, "print the report as JSON; with --follow a line for each run that does not hold")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
+	f.lines.add(flags, "answer each with what the cases say of its tape")
 	return cmd
 }
 
@@ -133,6 +145,52 @@ func (f *suiteCheckFlags) run(ctx context.Context, file string, named []string, 
 		err = &exitError{code: code}
 	}
 	return err
+}
+
+// heldLine is the answer about a run.
+type heldLine struct {
+	answered
+	RunID string     `json:"run_id,omitempty"`
+	Cases []heldCase `json:"cases"` // that are for it
+}
+
+// heldCase is what one case says of a run.
+type heldCase struct {
+	Case     string           `json:"case"`
+	Held     bool             `json:"held"`
+	Failures []expect.Failure `json:"failures,omitempty"`
+}
+
+// runLines checks tapes that come as lines.
+func (f *suiteCheckFlags) runLines(ctx context.Context, file string, stdin io.Reader, stdout io.Writer) error {
+	cases, broken, err := f.open(file)
+	if err = errors.Join(append(broken, err)...); err != nil {
+		return err
+	}
+	k := newRunCheck(cases, expect.Options{Env: programEnviron(""), Timeout: f.checkTime})
+	if f.lines.jobs > k.atATime() {
+		return errors.New("--jobs: commands of a case run one at a time")
+	}
+	return f.lines.answer(ctx, stdin, stdout, func(a answered, r *traceline.Request) (any, bool) {
+		line := heldLine{answered: a, Cases: []heldCase{}}
+		t, err := tape.ReadSealed([]byte(r.Tape))
+		var of []judgement
+		if err == nil {
+			run := expect.Of(t, t.Output.Text)
+			run.Columns.Area = r.Area
+			line.RunID = t.Run.RunID
+			of, err = k.judge(ctx, run, nil)
+		}
+		found := err != nil
+		if err != nil {
+			line.Error = err.Error()
+		}
+		for _, j := range of {
+			line.Cases = append(line.Cases, heldCase{k.cases[j.of].Name, len(j.failures) == 0, j.failures})
+			found = found || len(j.failures) > 0
+		}
+		return line, found
+	})
 }
 
 // open reads the cases: one, or those of a suite.

@@ -16,8 +16,10 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
+	"github.com/tapedeck/tapedeck/internal/deck/generation"
 	"github.com/tapedeck/tapedeck/internal/deck/scrub/independent"
 	"github.com/tapedeck/tapedeck/internal/deck/signature"
+	"github.com/tapedeck/tapedeck/internal/deck/traceline"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -29,6 +31,7 @@ func newVerify() *cobra.Command {
 	var rules, with string
 	var verifyKeys []string
 	var timeout time.Duration
+	var lines lineFlags
 	cmd := &cobra.Command{
 		Use:   "verify REF…",
 		Short: "Check tapes and the files beside them",
@@ -49,13 +52,19 @@ has an installed scanner search the decoded strings as well.
 With --erased, every object of a deck is searched for the ids and the evidence of
 what was taken away, reels and quarantine included.
 
+With --stdin it checks tapes that come as lines of JSON, as an engine that works over a
+deck sends them (docs/scale-out.md); signatures are not looked at there.
+
 The exit code is 0 if every tape is consistent, 1 if a check failed, 2 if a tape
 could not be loaded or there was none, or the scanner failed.`,
 		Example: `  tapedeck verify ./deck
   tapedeck verify ./tape.json s3://tapes/prod/runs/default/4b/…/tape.json
   tapedeck verify 4bf92f35 --deck ./deck --json | jq .problems`,
-		Args: needArgs("at least one REF"),
+		Args: lines.args("at least one REF"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if lines.stdin {
+				return lines.answer(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), verifyLine)
+			}
 			if erased {
 				if secrets || len(verifyKeys) > 0 || len(args) != 1 {
 					return errors.New("--erased takes one deck, and nothing beside it")
@@ -120,7 +129,25 @@ could not be loaded or there was none, or the scanner failed.`,
 	cmd.Flags().StringVar(&with, "with", "", `with --secrets, an independent scanner that searches as well: "gitleaks", "trufflehog" or the path of a program`)
 	cmd.Flags().DurationVar(&timeout, "with-timeout", 10*time.Minute, "how long one run of the scanner, which sees 64 MiB of text, may take")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per tape")
+	lines.add(cmd.Flags(), "answer each with the line of --json")
 	return cmd
+}
+
+// verifiedLine is the answer about a tape.
+type verifiedLine struct {
+	answered
+	Verdict *replay.Verdict `json:"verdict,omitempty"`
+}
+
+// verifyLine checks the tape of a request.
+func verifyLine(a answered, r *traceline.Request) (any, bool) {
+	files, err := generation.Beside([]byte(r.Tape), r.Formats, r.Files)
+	if err != nil {
+		a.Error = err.Error()
+		return verifiedLine{answered: a}, true
+	}
+	v := replay.VerifyContent(r.Tenant, r.TraceID, []byte(r.Tape), files, r.Parts)
+	return verifiedLine{a, &v}, !v.OK
 }
 
 // verification is one call of verify. It holds a tape for each processor.

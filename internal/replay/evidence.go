@@ -35,15 +35,27 @@ func (l Location) evidence(ctx context.Context) (problems []Problem, err error) 
 		part, err := d.ReadPart(ctx, l.Ref.Location, digest)
 		switch {
 		case errors.Is(err, deck.ErrNotFound): // somebody took it away since
-			continue
 		case err != nil && !deck.IsPermanent(err):
 			return nil, fmt.Errorf("%s: read its evidence: %w", l, err)
-		case err == nil:
-			_, err = nesting.UnmarshalTraces(part)
-		}
-		if err != nil {
-			problems = append(problems, Problem{problemUnread, digest, "this part of the evidence cannot be read: " + err.Error()})
+		case err != nil:
+			problems = append(problems, *unread(digest, err))
+		default:
+			if p := unreadable(digest, part); p != nil {
+				problems = append(problems, *p)
+			}
 		}
 	}
 	return problems, nil
+}
+
+// unreadable is the problem of a part that nobody can derive a tape from; nil if there is none.
+func unreadable(digest string, part []byte) *Problem {
+	if _, err := nesting.UnmarshalTraces(part); err != nil {
+		return unread(digest, err)
+	}
+	return nil
+}
+
+func unread(digest string, err error) *Problem {
+	return &Problem{problemUnread, digest, "this part of the evidence cannot be read: " + err.Error()}
 }

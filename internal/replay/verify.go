@@ -65,14 +65,48 @@ func Verify(ctx context.Context, at Location, keys signature.Keys, warn func(for
 		v.Error = err.Error()
 		return v, nil
 	}
+	v.conclude(t, at.problems(t, files, at.String(), warn), append(unread, unsigned...))
+	return v, nil
+}
+
+// conclude fills in what is known of a tape that could be loaded.
+func (v *Verdict) conclude(t *tape.Tape, problems []tape.Problem, more []Problem) {
 	v.RunID, v.TraceID, v.TapeID, v.Grade, v.Events = t.Run.RunID, t.Run.TraceID, t.TapeID, t.Fidelity.Grade, len(t.Events)
-	for _, p := range at.problems(t, files, at.String(), warn) {
+	for _, p := range problems {
 		v.Problems = append(v.Problems, Problem{p.Code, p.Path, p.Detail})
 	}
-	v.Problems = append(append(v.Problems, unread...), unsigned...)
+	v.Problems = append(v.Problems, more...)
 	v.Proof = proofOf(t.Fidelity.Proof)
 	v.OK = len(v.Problems) == 0
-	return v, nil
+}
+
+// VerifyContent checks a tape that a row of a reel holds, with the files beside it and parts of its evidence.
+// It is Verify without signatures.
+func VerifyContent(tenant, traceID string, body []byte, files []deck.File, parts [][]byte) Verdict {
+	v := Verdict{Problems: []Problem{}}
+	t, err := tape.Read(body)
+	if err != nil {
+		v.Error = err.Error()
+		return v
+	}
+	beside := map[string][]byte{tape.TapeFile: body}
+	for _, f := range files {
+		if f.Name != tape.TapeFile { // which is checked as it came
+			beside[f.Name] = f.Body
+		}
+	}
+	problems := tape.Verify(t, beside, schema.Check, oracle.Check)
+	if t.Run.TraceID != traceID || t.Run.Tenant != tenant {
+		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.trace_id", Detail: "the tape lies in the row of another trace"})
+	}
+	var unread []Problem
+	for _, part := range parts {
+		if p := unreadable(deck.PartDigest(part), part); p != nil {
+			unread = append(unread, *p)
+		}
+	}
+	v.conclude(t, problems, unread)
+	return v
 }
 
 // problems are those of a tape. A file that it names need not lie beside it outside of a deck; that it was not checked is said of name.

@@ -73,6 +73,19 @@ func Files(text []byte, t *tape.Tape, names []string) ([]deck.File, []byte, erro
 	return files, text, nil
 }
 
+// Beside makes the files that lie beside a tape of a reel, from the tape and the columns formats and files.
+func Beside(body []byte, formats, names []string) ([]deck.File, error) {
+	t, err := tape.Read(body)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(formats, FormatOracle) && slices.Contains(names, deck.OracleFile) {
+		formats = append(slices.Clone(formats), FormatOracle)
+	}
+	files, _, err := Files(nil, t, formats)
+	return files, err
+}
+
 const applicationJSON = "application/json"
 
 // setOwn sets a member of extensions.tapedeck, or removes it when it is empty.

@@ -34,6 +34,18 @@ type Derived struct {
 	Naming     []genai.Verdict // that name a run by an id, where the trace has none
 }
 
+// WithoutTapes is what rows say of a derivation that gave no tape, and never will. Other errors are returned.
+func WithoutTapes(d *Derived, err error) (*Derived, error) {
+	if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrUnderivable) {
+		return d, err
+	}
+	if d == nil {
+		d = &Derived{Generation: deck.Generation{Revision: Revision}}
+	}
+	d.Tapes = nil
+	return d, nil
+}
+
 // Derive makes the tapes of a trace from its parts. The error is ErrNoRun, ErrUnderivable or one of read.
 // With the first two, the result is not nil as far as the generation is known.
 func (d *Deriver) Derive(tenant, traceID string, parts []string, read func(digest string) ([]byte, error)) (_ *Derived, err error) {

@@ -5,6 +5,7 @@ package reel
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -72,6 +73,27 @@ func Columns() (names []string) {
 		}
 	}
 	return names
+}
+
+// ColumnsJSON is an object of the columns that value knows, in their order.
+func ColumnsJSON(names []string, value func(column string) any) ([]byte, error) {
+	out := []byte{'{'}
+	for _, name := range names {
+		v := value(name)
+		if v == nil {
+			continue
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), name...), '"', ':')
+		out = append(out, text...)
+	}
+	return append(out, '}'), nil
 }
 
 // metas reads narrow columns of some rows; without names, all.

@@ -73,12 +73,7 @@ func deriveBy(ctx context.Context, t *reel.Trace, o generation.Options) (*genera
 // there is none.
 func Rows(ctx context.Context, t *reel.Trace, o generation.Options) ([]reel.Row, error) {
 	d, w, err := deriveBy(ctx, t, o)
-	if errors.Is(err, generation.ErrNoRun) || errors.Is(err, generation.ErrUnderivable) {
-		if d == nil {
-			d = &generation.Derived{Generation: deck.Generation{Revision: generation.Revision}}
-		}
-		d.Tapes = nil
-	} else if err != nil {
+	if d, err = generation.WithoutTapes(d, err); err != nil {
 		return nil, err
 	}
 	common := reel.Row{Meta: reel.Meta{Tenant: t.Location.Tenant, TraceID: t.Location.TraceID, Area: string(t.Location.Area), ReplayRunID: t.Location.ReplayRunID, Parts: t.Parts}}

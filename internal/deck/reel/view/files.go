@@ -93,15 +93,7 @@ func sibling(ctx context.Context, e *reel.Entry, read func(context.Context) ([]b
 	if err != nil {
 		return nil, err
 	}
-	t, err := tape.Read(body)
-	if err != nil {
-		return nil, err
-	}
-	formats := slices.Clone(e.Formats)
-	if !slices.Contains(formats, generation.FormatOracle) && slices.Contains(e.Files, deck.OracleFile) {
-		formats = append(formats, generation.FormatOracle)
-	}
-	files, _, err := generation.Files(nil, t, formats)
+	files, err := generation.Beside(body, e.Formats, e.Files)
 	if err != nil {
 		return nil, err
 	}
