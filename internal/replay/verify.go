@@ -81,12 +81,20 @@ func (v *Verdict) conclude(t *tape.Tape, problems []tape.Problem, more []Problem
 }
 
 // VerifyContent checks a tape that a row of a reel holds, with the files beside it and parts of its evidence.
-// It is Verify without signatures.
+// It is Verify without signatures. Without a body the evidence alone is checked.
 func VerifyContent(tenant, traceID string, body []byte, files []deck.File, parts [][]byte) Verdict {
 	v := Verdict{Problems: []Problem{}}
+	for _, part := range parts {
+		if p := unreadable(deck.PartDigest(part), part); p != nil {
+			v.Problems = append(v.Problems, *p)
+		}
+	}
+	if v.OK = len(v.Problems) == 0; len(body) == 0 {
+		return v
+	}
 	t, err := tape.Read(body)
 	if err != nil {
-		v.Error = err.Error()
+		v.Error, v.OK = err.Error(), false
 		return v
 	}
 	beside := map[string][]byte{tape.TapeFile: body}
@@ -99,13 +107,7 @@ func VerifyContent(tenant, traceID string, body []byte, files []deck.File, parts
 	if t.Run.TraceID != traceID || t.Run.Tenant != tenant {
 		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.trace_id", Detail: "the tape lies in the row of another trace"})
 	}
-	var unread []Problem
-	for _, part := range parts {
-		if p := unreadable(deck.PartDigest(part), part); p != nil {
-			unread = append(unread, *p)
-		}
-	}
-	v.conclude(t, problems, unread)
+	v.conclude(t, problems, nil)
 	return v
 }
 

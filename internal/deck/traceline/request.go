@@ -7,6 +7,7 @@ package traceline
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
 	"github.com/tapedeck/tapedeck/internal/reading/segregation"
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // Request is a line about one trace. Its names are those of the columns of a reel, and what its rows say of it
@@ -44,11 +46,48 @@ type Request struct {
 // ParseRequest reads a line.
 func ParseRequest(line []byte) (*Request, error) {
 	r := &Request{}
-	if err := json.Unmarshal(line, r); err != nil {
+	rest, parts := withoutParts(string(line))
+	if err := json.Unmarshal(rest, r); err != nil {
 		return nil, fmt.Errorf("no request: %w", err)
+	}
+	if parts != nil && len(parts) == len(r.Parts) {
+		for i, text := range parts {
+			var err error
+			if r.Parts[i], err = base64.StdEncoding.DecodeString(text); err != nil {
+				return nil, fmt.Errorf("no request: part %d: %w", i, err)
+			}
+		}
+	} else if parts != nil {
+		return nil, errors.New("no request: its parts are there twice")
 	}
 	r.Tenant = cmp.Or(r.Tenant, "default")
 	return r, nil
+}
+
+// withoutParts takes the strings of parts out of a line and leaves empty ones: most of the bytes need not pass
+// through a decoder. A line in which they are not plain strings is left to it as it is.
+func withoutParts(line string) (rest []byte, parts []string) {
+	s := jsonscan.New(line, 0)
+	within, from := false, 0
+	for {
+		switch t := s.Next(); t.Kind {
+		case jsonscan.End:
+			return append(rest, line[from:]...), parts
+		case jsonscan.Bad:
+			return []byte(line), nil
+		case jsonscan.Key:
+			within = s.Depth() == 1 && line[t.Start:t.End] == `"parts"`
+		case jsonscan.String:
+			if !within || s.Depth() != 2 {
+				continue
+			}
+			if t.Escaped {
+				return []byte(line), nil
+			}
+			parts = append(parts, line[t.Start+1:t.End-1])
+			rest, from = append(rest, line[from:t.Start+1]...), t.End-1
+		}
+	}
 }
 
 // trace is a request that was checked.

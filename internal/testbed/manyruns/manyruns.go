@@ -39,6 +39,8 @@ type Options struct {
 	Seed    uint64
 	Kinds   int // how many runs are derived; 0 is 256
 	Level   int // of the reels, as if compactions had made them
+	// Revision of the derivation that the rows claim; 0 is that of this program.
+	Revision int
 }
 
 // Small is a run of 4 spans and about 2 KB.
@@ -166,7 +168,7 @@ var (
 func (o *Options) kinds() ([]kind, error) {
 	load := agentload.New(o.Seed)
 	r := rand.New(rand.NewPCG(o.Seed, 77))
-	w := generation.New(generation.Options{Producer: generation.Producer()})
+	w := generation.New(generation.Options{Producer: generation.Producer(), Revision: o.Revision})
 	kinds := make([]kind, max(o.Kinds, o.Days))
 	for i := range kinds {
 		td := load.Trace(o.Shape)

@@ -16,6 +16,7 @@ import (
 	_ "github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"
 )
 
@@ -26,7 +27,12 @@ func main() {
 	flag.IntVar(&o.PerReel, "per-reel", 5000, "runs of a reel")
 	flag.IntVar(&o.Days, "days", 1, "days over which they are spread")
 	flag.Uint64Var(&o.Seed, "seed", 1, "another one makes other runs")
+	flag.IntVar(&o.Revision, "revision", 0, "that the rows claim, such as 1; 0 is the one of this program")
+	short := flag.Bool("short", false, "runs of 20 spans and 50 KB, as the capacity sheet has them, in place of 4 spans and 3 KB")
 	flag.Parse()
+	if *short {
+		o.Shape = agentload.Short
+	}
 	if err := fill(context.Background(), *to, o); err != nil {
 		fmt.Fprintln(os.Stderr, "manyruns:", err)
 		os.Exit(1)
