@@ -126,8 +126,8 @@ func askDuckDB(t *testing.T, python, connect, inSQL, address string) []string {
 		}
 		return list
 	}
-	for i := 2; i < len(rows); i++ {
-		if len(answer(i)) == 0 {
+	for i := range rows {
+		if len(answer(i)) == 0 && !strings.HasPrefix(statements[i], "CREATE") {
 			t.Errorf("no rows for\n%s", statements[i])
 		}
 	}
@@ -163,7 +163,7 @@ func askDuckDB(t *testing.T, python, connect, inSQL, address string) []string {
 	// Where calls fail is known to tapes, which the answer was made of: the same from what `show` prints.
 	calls, failed := 0.0, 0.0
 	for i, statement := range statements {
-		if strings.Contains(statement, "AS calls") {
+		if strings.Contains(statement, "AS calls, round") {
 			for _, row := range answer(i) {
 				calls += row[1].(float64)
 				failed += row[1].(float64) * row[2].(float64)
