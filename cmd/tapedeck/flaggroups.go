@@ -19,6 +19,7 @@ var firstFlags = map[string][]string{
 	"check":      {"deck", "agent", "status", "where", "since", "only", "follow", "every", "junit", "json"},
 	"cause":      {"check", "good", "bad", "deck", "input", "answer", "answers", "model-url", "repeat", "json"},
 	"compare":    {"models", "check", "scorer", "deck", "input", "answer", "workspace", "repeat", "html", "json"},
+	"derive":     {"to", "layout", "tenant", "redact", "redaction-key-file", "formats", "no-join", "explain", "stdin", "stdout"},
 	"experiment": {"check", "scorer", "failures", "baseline", "runner", "change", "input", "model-url", "state", "json"},
 	"import":     {"format", "out", "losses", "strict", "to", "layout", "status", "since", "where", "json"},
 	"judge":      {"name", "value", "label", "explanation", "judge", "id", "event", "session", "scorer", "deck"},
@@ -38,7 +39,7 @@ var flagGroups = []struct {
 }{
 	{"Which runs", []string{
 		"deck", "tenant", "search-limit", "allow-unverified", "suite", "only", "good", "bad", "area", "failures", "failures-where", "limit-failures", "baseline", "baseline-where", "limit-baseline",
-		"agent", "service", "tool", "status", "grade", "finding", "verdict", "model", "replay-of", "is", "where", "since", "until",
+		"agent", "service", "tool", "status", "grade", "finding", "verdict", "model", "replay-of", "is", "where", "since", "until", "stdin",
 	}},
 	{"The command", []string{
 		"runner", "input", "template", "turns", "wait-for", "answer", "timeout", "grace", "env", "env-from", "print-env", "workspace", "workspace-ignored", "preload", "allow-framework", "freeze", "realtime", "mode", "replay-run-id",
@@ -50,11 +51,11 @@ var flagGroups = []struct {
 		"check", "check-timeout", "name", "value", "label", "explanation", "judge", "id", "event", "session", "at", "scorer", "score-timeout", "judge-model", "judge-url", "rubric", "votes", "compare", "ignore", "strict", "fail-on-status", "bisect", "any-exit-code", "answers", "partners", "regression-check",
 		"epsilon", "min-improvement", "max-regression",
 	}},
-	{"How much", []string{"repeat", "workers", "max-runs", "max-time", "max-tokens", "max-checks", "down-to", "shard", "state", "lines", "follow", "every", "idle", "settle"}},
+	{"How much", []string{"repeat", "workers", "max-runs", "max-time", "max-tokens", "max-checks", "jobs", "max-line", "max-items", "max-bytes", "max-parts", "down-to", "shard", "state", "lines", "follow", "every", "idle", "settle"}},
 	{"What a record says of the run", []string{"task", "display-name", "eval-id", "eval-name", "env-allow", "fixtures", "golden", "instructions", "rules-active", "run", "skill"}},
-	{"What is kept", []string{"to", "sign-key", "redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate", "note", "formats"}},
-	{"Forge agents", []string{"replay-source", "replay-output", "replay-tool-oracle", "replay-candidate-model"}},
-	{"Output", []string{"json", "ndjson", "quiet", "color", "markdown", "html", "junit", "pages", "latency", "out", "config", "help"}},
+	{"What is kept", []string{"to", "sign-key", "redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate", "note", "formats", "layout", "compression", "no-join"}},
+	{"Forge agents", []string{"audit-keys", "replay-source", "replay-output", "replay-tool-oracle", "replay-candidate-model"}},
+	{"Output", []string{"json", "ndjson", "stdout", "explain", "quiet", "color", "markdown", "html", "junit", "pages", "latency", "out", "config", "help"}},
 }
 
 // groupOf is the heading below which a flag stands.
