@@ -404,3 +404,34 @@ func damage(t *testing.T, address, file string) {
 		t.Fatal(err)
 	}
 }
+
+// TestSparkReplaysAnExperimentAndASuite: an experiment in three tasks gives the report of one process, and a suite a verdict on each case.
+func TestSparkReplaysAnExperimentAndASuite(t *testing.T) {
+	folder, suite, out := filepath.Join(t.TempDir(), "deck"), filepath.Join(t.TempDir(), "suite"), t.TempDir()
+	runner, err := filepath.Abs("testdata/spark/runner.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--runner", "exec:" + os.Getenv("TAPEDECK_TEST_SPARK") + " " + runner, "--regression-check"}
+	cmd := sparkSubmit(t, "local[2]", append([]string{job("experiment.py"), folder, "--shards", "3", "--out", out, "--"}, flags...)...)
+	deriveReels(t, folder, sparkRecordings(t)...)
+	one := exec.CommandContext(t.Context(), program(t, "tapedeck"), append([]string{"experiment", folder, "--quiet"}, flags...)...)
+	want, _ := one.Output()
+	got, _ := cmd.Output()
+	if diff := gocmp.Diff(string(want), string(got)); diff != "" || one.ProcessState.ExitCode() != cmd.ProcessState.ExitCode() || len(want) == 0 {
+		t.Errorf("exit %d, want %d:\n%s", cmd.ProcessState.ExitCode(), one.ProcessState.ExitCode(), diff)
+	}
+	if parts, _ := filepath.Glob(filepath.Join(out, "part-*", "outcomes.jsonl")); len(parts) != 3 {
+		t.Errorf("%v", parts)
+	}
+
+	runs := strings.Fields(output(t, exec.CommandContext(t.Context(), program(t, "tapedeck"), "ls", folder, "--format", "refs", "--limit", "2")))
+	for i, ref := range runs {
+		output(t, exec.CommandContext(t.Context(), program(t, "tapedeck"), "suite", "add", ref, "--name", "case-"+strconv.Itoa(i), "--suite", suite))
+	}
+	cases := sparkSubmit(t, "local[2]", job("suite_run.py"), suite, "--input", "arg", "--", "true")
+	text, _ := cases.Output()
+	if len(runs) != 2 || !strings.HasSuffix(string(text), "0 of 2 cases passed\n") || !strings.Contains(string(text), "case-1") || cases.ProcessState.ExitCode() < 1 {
+		t.Errorf("a command that does nothing passes: exit %d\n%.2000s", cases.ProcessState.ExitCode(), text)
+	}
+}
