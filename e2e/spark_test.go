@@ -41,7 +41,7 @@ func sparkSubmit(t *testing.T, master string, args ...string) *exec.Cmd {
 		if os.Getenv("TAPEDECK_REQUIRE_SPARK") == "1" {
 			t.Fatal("TAPEDECK_TEST_SPARK names no python with pyspark")
 		}
-		t.Skip("TAPEDECK_TEST_SPARK does not name a python3 with pyspark and pyarrow; .ci/run makes one where there is a JVM")
+		t.Skip("TAPEDECK_TEST_SPARK does not name a python3 with pyspark, pyarrow and pandas; .ci/run makes one where there is a JVM")
 	}
 	jobs, err := filepath.Abs("../examples/spark")
 	if err != nil {
