@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/assembly/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
@@ -200,6 +201,7 @@ func (f *deriveFlags) run(ctx context.Context, files []string, stdin io.Reader, 
 		return reportTape(stdout, t)
 	}
 	defer far.clear()
+	heapgoal.StartHolding() // a run may go on in the last trace, so all of them are held until they are joined
 	in := ingest.NewBatch(keys, redactor)
 	read := 0
 	for _, file := range files {

@@ -24,12 +24,15 @@ const (
 	// share of the memory of the machine, or of its container, is the floor between the two.
 	share = 8
 	// percent is how much of what is alive a larger heap may grow by. Above twice the floor it is less, down
-	// to half of it: a large heap holds reels, and evidence without a spool, which cost little to collect.
+	// to lowest: a large heap holds reels, and evidence without a spool, which cost little to collect.
 	percent = 50
 	// slack is what the memory of the runtime may be over the goal and what lies beside the heap, in bytes,
 	// and a quarter of what is alive more: gaps between objects.
 	slack = 24 << 20
 )
+
+// lowest is the least percentage of a large heap.
+var lowest uint64 = percent / 2
 
 // floor is that of this process.
 var floor = floorFor(memory())
@@ -63,13 +66,22 @@ func memory() uint64 {
 
 // Start sets the goal of the heap after each collection, unless the operator has chosen by GOGC or GOMEMLIMIT. It goes on until the
 // process ends, and is started once.
-func Start() {
+func Start() { startWith(percent / 2) }
+
+// StartHolding is Start for a program that keeps all it reads until it ends. Its memory matters more than the
+// time that collections of a large heap take.
+func StartHolding() { startWith(percent / 4) }
+
+func startWith(least uint64) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		start()
+		started.Do(func() {
+			lowest = least
+			again()
+		})
 	}
 }
 
-var start = sync.OnceFunc(again)
+var started sync.Once
 
 // percentFor is the GOGC for a heap of which live bytes are alive.
 func percentFor(live uint64) int {
@@ -78,7 +90,7 @@ func percentFor(live uint64) int {
 	case live == 0:
 		return highest
 	case live >= floor:
-		return int(max(percent/2, min(percent, floor/2*100/live)))
+		return int(max(lowest, min(percent, floor/2*100/live)))
 	default:
 		return int(min(highest, max(percent, (floor-live)*100/live)))
 	}

@@ -82,6 +82,13 @@ func (b *Batch) see(id pcommon.TraceID) {
 	b.left[id.String()] = "no run in trace " + id.String() + ": no spans of an agent run"
 }
 
+// take returns the traces of the batch and leaves it without evidence, so that nothing holds what was written.
+func (b *Batch) take() []evidence.Trace {
+	traces := b.Set.Split()
+	b.Set = evidence.NewSet()
+	return traces
+}
+
 // explain returns a line for each kind of input that gave no tape.
 func (b *Batch) explain() (lines []string) {
 	ids := slices.Sorted(maps.Keys(b.left))

@@ -24,7 +24,7 @@ type outcome[T any] struct {
 }
 
 // inOrder works on the items concurrently and yields the outcomes in the order of the items. It returns when
-// all work that began has ended.
+// all work that began has ended. It clears items as it goes: what they hold is let go one by one.
 func inOrder[I, T any](ctx context.Context, items []I, writers int, work func(context.Context, I) (T, error)) iter.Seq2[I, outcome[T]] {
 	return func(yield func(I, outcome[T]) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -42,6 +42,7 @@ func inOrder[I, T any](ctx context.Context, items []I, writers int, work func(co
 					done <- outcome[T]{value, err}
 				})
 			}
+			clear(items[i : i+1])
 			if !yield(item, <-begun[0]) {
 				return
 			}

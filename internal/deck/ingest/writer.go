@@ -93,7 +93,7 @@ func (w *Writer) CloseAudit(b *Batch) {
 	b.addLogs(result.Logs)
 }
 
-// Write writes the evidence of a batch and its tapes. An error ends it; what is refused is counted.
+// Write writes the evidence of a batch and its tapes, and empties the batch. An error ends it; what is refused is counted.
 func (w *Writer) Write(ctx context.Context, d *deck.Deck, b *Batch) error {
 	w.failures = 0
 	d.Compress(w.Compress)
@@ -117,7 +117,7 @@ func (w *Writer) writeFiles(ctx context.Context, to *derive.Writer, b *Batch) er
 		}
 		return to.Store(ctx, w.request(t))
 	}
-	for t, o := range inOrder(ctx, b.Set.Split(), writers, store) {
+	for t, o := range inOrder(ctx, b.take(), writers, store) {
 		if err := w.accept(ctx, b, t.TraceID, o.err); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (w *Writer) writeReels(ctx context.Context, to *derive.ReelWriter, b *Batch
 		return out, err
 	}
 	var runs []*derive.Stored
-	for t, o := range inOrder(ctx, b.Set.Split(), reelWriters, deliver) {
+	for t, o := range inOrder(ctx, b.take(), reelWriters, deliver) {
 		if err := w.accept(ctx, b, t.TraceID, o.err); err != nil {
 			return err
 		}
