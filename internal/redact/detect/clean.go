@@ -31,7 +31,7 @@ const (
 	cleanBuckets = 512 // of a shard
 	cleanWays    = 4   // entries of a bucket; the one that was not met for longest makes room
 	minClean     = 32  // shorter texts are remembered with their name, see shortKey
-	shortValues  = 4   // of a name
+	shortValues  = 32  // of a name: what it is called, such as a type, takes more than a few values
 )
 
 // CleanTableBytes is the most that a detector uses to remember texts.

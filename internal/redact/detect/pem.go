@@ -152,8 +152,12 @@ func (l *pemList) next(text string, depth int) (line, ended bool) {
 	if len(text) < 8 || len(text) > 256 {
 		return false, false
 	}
-	if mark := strings.TrimLeft(text[:min(len(text), 32)], " \t+>"); strings.HasPrefix(mark, "-----") {
-		mark = text[len(text[:min(len(text), 32)])-len(mark):]
+	const indented = 28 // bytes at most before a mark
+	at := 0
+	for at < min(len(text), indented) && strings.IndexByte(" \t+>", text[at]) >= 0 {
+		at++
+	}
+	if mark := text[at:]; at < indented && strings.HasPrefix(mark, "-----") {
 		switch {
 		case pemMark(mark, "-----begin") > 0:
 			*l = pemList{open: depth}
