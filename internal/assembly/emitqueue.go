@@ -139,12 +139,22 @@ func (b *emitQueue) start(ctx context.Context) {
 // work runs a worker. It ends with a call that became idle: another one has taken its place.
 func (b *emitQueue) work(ctx context.Context) {
 	b.workers.Go(func() {
+		growStack(0)
 		for es := b.take(); es != nil; es = b.take() {
 			if b.finish(ctx, es, b.attempt(ctx, es)) {
 				return
 			}
 		}
 	})
+}
+
+// growStack grows the stack of a new worker at once, while little lies on it. A derivation needs so much, and
+// growing in steps would copy its frames each time.
+//
+//go:noinline
+func growStack(at int) byte {
+	var room [20 << 10]byte
+	return room[at]
 }
 
 // idle lets another emission have the worker of a call that only waits. The keys are not in flight any more
