@@ -7,6 +7,7 @@
 package lateverdict
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -44,11 +45,20 @@ type Options struct {
 type Sums struct {
 	Traces int // with verdicts on what their own runs do not hold
 	Runs   int // that were given verdicts which they did not have
-	Failed int // traces that could not be read, and gifts that could not be written
+	Failed int // traces that could not be read, and verdicts that could not be written
 }
 
 // MaxRuns bounds the runs that one name stands for: a conversation may have many.
 const MaxRuns = 1000
+
+// MaxGiven bounds the runs that are given verdicts in one call. The next call goes on.
+const MaxGiven = 10_000
+
+// batch is how many runs are written together: those of a deck of reels share objects.
+const batch = 512
+
+// maxSources bounds the traces whose verdicts are in memory.
+const maxSources = 64
 
 // source is a trace with verdicts that name what it does not hold.
 type source struct {
@@ -60,11 +70,11 @@ type source struct {
 // Give looks for verdicts that name runs of other traces and gives them to these. Production and replays do not
 // mix: a verdict in a replay judges a replay.
 func Give(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
-	g := &giver{Options: o, deck: d, loader: derive.NewWriter(d, o.Derive), waiting: map[string][]*source{}, reached: map[string]int{}}
+	g := &giver{Options: o, deck: d, loader: derive.NewWriter(d, o.Derive), waiting: map[string][]*source{}, reached: map[string]int{}, read: map[*source]*evidence.Set{}}
 	if err := g.find(ctx); err != nil || len(g.waiting) == 0 {
 		return g.sums, err
 	}
-	given := map[*source]map[target][]string{}
+	given := map[target]map[*source][]string{}
 	for r, err := range view.Select(ctx, d, view.Query{Want: g.wanted, Columns: []string{"tenant", "trace_id", "conversation_id", "response_ids"}}) {
 		if err != nil {
 			if !g.fail(g.Unread, err) {
@@ -74,14 +84,17 @@ func Give(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 		}
 		g.match(r, given)
 	}
-	for _, s := range slices.SortedFunc(maps.Keys(given), func(a, b *source) int { return compareLocations(a.location, b.location) }) {
-		for to, names := range given[s] {
-			if err := g.give(ctx, s, to, names); err != nil && !g.fail(g.Say, fmt.Errorf("give verdicts of trace %s to trace %s: %w", s.location.TraceID, to.location.TraceID, err)) {
-				return g.sums, err
-			}
+	for _, to := range slices.SortedFunc(maps.Keys(given), compareTargets) {
+		err := g.give(ctx, to, given[to])
+		if err != nil && !g.fail(g.Say, fmt.Errorf("give verdicts to trace %s: %w", to.location.TraceID, err)) {
+			return g.sums, err
+		}
+		if g.sums.Runs == MaxGiven {
+			g.fail(g.Say, fmt.Errorf("%d runs were given verdicts; call it again for the others", MaxGiven))
+			break
 		}
 	}
-	return g.sums, nil
+	return g.sums, g.write(ctx)
 }
 
 // target is a trace that gets verdicts.
@@ -96,6 +109,10 @@ type giver struct {
 	loader  *derive.Writer
 	waiting map[string][]*source // by tenant, kind of area and name
 	reached map[string]int       // by the same: runs
+	read    map[*source]*evidence.Set
+	tenant  string        // of what waits to be written
+	waits   *evidence.Set // nil for nothing
+	count   int           // runs in it
 	sums    Sums
 }
 
@@ -207,7 +224,7 @@ func (g *giver) findInFiles(ctx context.Context) error {
 }
 
 // match notes what a run is given.
-func (g *giver) match(r view.Run, given map[*source]map[target][]string) {
+func (g *giver) match(r view.Run, given map[target]map[*source][]string) {
 	l := r.Ref.Location
 	if l.Area == deck.AreaUndecided {
 		return
@@ -235,28 +252,29 @@ func (g *giver) match(r view.Run, given map[*source]map[target][]string) {
 			if s.location.TraceID == l.TraceID {
 				continue
 			}
-			if given[s] == nil {
-				given[s] = map[target][]string{}
-			}
 			to := target{r.Tenant, l}
-			given[s][to] = append(given[s][to], name)
+			if given[to] == nil {
+				given[to] = map[*source][]string{}
+			}
+			given[to][s] = append(given[to][s], name)
 		}
 	}
 }
 
-// give writes the verdicts of a trace on what a run has, unless they are there.
-func (g *giver) give(ctx context.Context, s *source, to target, names []string) error {
-	stored, err := g.loader.Load(ctx, to.tenant, s.location)
-	if err != nil {
-		return err
-	}
+// give gathers the verdicts on what a run has, unless they are there or were taken away.
+func (g *giver) give(ctx context.Context, to target, from map[*source][]string) error {
 	var id pcommon.TraceID
 	if _, err := hex.Decode(id[:], []byte(to.location.TraceID)); err != nil {
 		return err
 	}
-	td := stored.Set.VerdictsFor(id, func(v genai.Verdict) bool { return slices.Contains(names, generation.JudgedBy(v)) })
 	set := evidence.NewSet()
-	set.AddTraces(td)
+	for s, names := range from {
+		said, err := g.verdictsOf(ctx, to.tenant, s)
+		if err != nil {
+			return err
+		}
+		set.AddTraces(said.VerdictsFor(id, func(v genai.Verdict) bool { return slices.Contains(names, generation.JudgedBy(v)) }))
+	}
 	if set.Len() == 0 {
 		return nil
 	}
@@ -268,15 +286,53 @@ func (g *giver) give(ctx context.Context, s *source, to target, names []string) 
 	if err != nil || slices.Contains(state.Parts, deck.PartDigest(part)) {
 		return err
 	}
-	g.sums.Runs++
-	if g.Rehearse {
+	w, err := g.deck.LocationWriter(ctx, to.location)
+	if err != nil || w.Buried() || w.PartBuried(deck.PartDigest(part)) {
+		return err
+	}
+	if g.sums.Runs++; g.Rehearse {
+		return nil
+	}
+	if g.waits != nil && (g.tenant != to.tenant || g.count == batch) {
+		if err := g.write(ctx); err != nil {
+			return err
+		}
+	}
+	if g.waits == nil {
+		g.tenant, g.waits = to.tenant, evidence.NewSet()
+	}
+	g.waits.Merge(set)
+	g.count++
+	return nil
+}
+
+// verdictsOf reads the evidence of a trace with verdicts.
+func (g *giver) verdictsOf(ctx context.Context, tenant string, s *source) (*evidence.Set, error) {
+	if set := g.read[s]; set != nil {
+		return set, nil
+	}
+	stored, err := g.loader.Load(ctx, tenant, s.location)
+	if err != nil {
+		return nil, fmt.Errorf("read trace %s: %w", s.location.TraceID, err)
+	}
+	if len(g.read) == maxSources {
+		clear(g.read)
+	}
+	g.read[s] = stored.Set
+	return stored.Set, nil
+}
+
+// write writes what give has gathered.
+func (g *giver) write(ctx context.Context) error {
+	if g.waits == nil {
 		return nil
 	}
 	var said []error
-	w := &ingest.Writer{Options: g.Derive, Tenant: to.tenant, NoJoin: true, Say: func(format string, args ...any) { said = append(said, fmt.Errorf(format, args...)) }}
-	batch := ingest.NewBatch(nil, nil)
-	batch.Set = set
-	if err := w.Write(ctx, g.deck, batch); err != nil {
+	w := &ingest.Writer{Options: g.Derive, Tenant: g.tenant, NoJoin: true, Say: func(format string, args ...any) { said = append(said, fmt.Errorf(format, args...)) }}
+	b := ingest.NewBatch(nil, nil)
+	b.Set = g.waits
+	g.waits, g.count = nil, 0
+	if err := w.Write(ctx, g.deck, b); err != nil {
 		return err
 	}
 	if w.Refused > 0 {
@@ -285,4 +341,6 @@ func (g *giver) give(ctx context.Context, s *source, to target, names []string) 
 	return nil
 }
 
-func compareLocations(a, b deck.Location) int { return strings.Compare(a.Prefix(), b.Prefix()) }
+func compareTargets(a, b target) int {
+	return cmp.Or(strings.Compare(a.tenant, b.tenant), strings.Compare(a.location.Prefix(), b.location.Prefix()))
+}

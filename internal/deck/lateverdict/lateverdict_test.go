@@ -4,6 +4,7 @@
 package lateverdict_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/deck/lateverdict"
+	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
@@ -188,7 +190,7 @@ func TestAVerdictFindsTheRunThatItNames(t *testing.T) {
 			if got := w.verdicts(); !slices.Equal(got, before) {
 				t.Fatalf("before:\n%s", strings.Join(got, "\n"))
 			}
-			w.give(lateverdict.Sums{Traces: 5, Runs: 5})
+			w.give(lateverdict.Sums{Traces: 5, Runs: 3})
 			if got := w.verdicts(); !slices.Equal(got, after) {
 				t.Fatalf("after:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(after, "\n"))
 			}
@@ -235,4 +237,60 @@ func TestARehearsalWritesNothing(t *testing.T) {
 	if got := w.verdicts(); len(got) != 0 {
 		t.Fatalf("%q", got)
 	}
+}
+
+// TestVerdictsShareReels gives a verdict on a conversation to many runs, and one that was taken away again to
+// nobody.
+func TestVerdictsShareReels(t *testing.T) {
+	w := newWorld(t, deck.LayoutReels)
+	all := ptrace.NewTraces()
+	for i := range byte(40) {
+		call(i+1, fmt.Sprint("resp-", i), "chat", "").ResourceSpans().MoveAndAppendTo(all.ResourceSpans())
+	}
+	w.write("default", traces(all), logs(record(0xa1, "n", "gen_ai.conversation.id", "chat")))
+	before := w.reels()
+	w.give(lateverdict.Sums{Traces: 1, Runs: 40})
+	if got := len(w.verdicts()); got != 40 {
+		t.Fatalf("%d verdicts", got)
+	}
+	if made := w.reels() - before; made > 4 {
+		t.Errorf("%d reels for 40 runs", made)
+	}
+	for l, err := range w.deck.Locations(t.Context(), deck.AreaRuns) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(l.TraceID, "01") {
+			continue
+		}
+		state, err := w.deck.State(t.Context(), l)
+		if err != nil || len(state.Parts) != 2 {
+			t.Fatal(state.Parts, err)
+		}
+		for _, part := range state.Parts {
+			body, err := w.deck.ReadPart(t.Context(), l, part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(body, []byte("evaluation")) {
+				if err := w.deck.BuryPart(t.Context(), l, part, deck.Burial{Reason: deck.ReasonScrub}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	w.open("")
+	w.give(lateverdict.Sums{Traces: 1})
+	if got := len(w.verdicts()); got != 39 {
+		t.Errorf("%d verdicts after one was taken away", got)
+	}
+}
+
+func (w *world) reels() (n int) {
+	w.Helper()
+	objects, err := view.Catalog(w.deck).List(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return len(objects)
 }
