@@ -29,7 +29,7 @@ func TestVulnerabilitiesThatNobodyLookedForAreSaidLast(t *testing.T) {
 	}{
 		"no database":           {"govulncheck: fetching vulnerabilities: dial tcp: no such host", "", 1, 0, "NOT CHECKED: ", "no known vulnerability"},
 		"no database, required": {"govulncheck: fetching vulnerabilities: dial tcp: no such host", "1", 1, 1, ".: govulncheck failed", "NOT CHECKED"},
-		"nothing found":         {"No vulnerabilities found.", "", 0, 0, "cmd/otelcol-tapedeck-full: no known vulnerability", "NOT CHECKED"},
+		"nothing found":         {"No vulnerabilities found.", "", 0, 0, "cmd/tapedeck-iceberg: no known vulnerability", "NOT CHECKED"},
 		"found":                 {"Vulnerability #1: GO-2026-0001", "", 3, 1, "Vulnerability #1", "NOT CHECKED"},
 		"another failure":       {"govulncheck: cannot load packages", "", 1, 1, ".: govulncheck failed", "NOT CHECKED"},
 	} {
