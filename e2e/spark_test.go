@@ -142,8 +142,9 @@ func killExecutor(t *testing.T, cmd *exec.Cmd) (killed bool) {
 	return false
 }
 
-// TestSparkDerivesADeckAgainThroughAKill: reels of an older revision, and traces in several reels, by two executors of which one is killed. Each run is there once, byte for byte what
-// the command line makes of it, and calling it again makes no other object. TAPEDECK_TEST_SPARK_RUNS is the number of runs.
+// TestSparkDerivesADeckAgainThroughAKill: reels of an older revision, and traces in several reels, by two
+// executors of which one is killed. Each run is there once, byte for byte what the command line makes of it,
+// and calling it again makes no other object. TAPEDECK_TEST_SPARK_RUNS is the number of runs.
 func TestSparkDerivesADeckAgainThroughAKill(t *testing.T) {
 	runs, err := strconv.Atoi(cmp.Or(os.Getenv("TAPEDECK_TEST_SPARK_RUNS"), "2000"))
 	if err != nil {
@@ -215,7 +216,8 @@ func TestSparkDerivesADeckAgainThroughAKill(t *testing.T) {
 	}
 }
 
-// TestSparkWorksOverADeck: the documented queries answer what DuckDB and tapedeck answer, on a folder and on MinIO; every job of examples/spark finds what is there.
+// TestSparkWorksOverADeck: the documented queries answer what DuckDB and tapedeck answer, on a folder and on
+// MinIO; every job of examples/spark finds what is there.
 func TestSparkWorksOverADeck(t *testing.T) {
 	service := decktest.MinIO(t)
 	cmd := sparkSubmit(t, "local[2]", "--driver-class-path", filepath.Join(os.Getenv("TAPEDECK_TEST_SPARK_S3"), "*"), "--conf", "spark.hadoop.fs.s3a.endpoint="+service.Endpoint, "--conf", "spark.hadoop.fs.s3a.path.style.access=true",
@@ -405,7 +407,8 @@ func damage(t *testing.T, address, file string) {
 	}
 }
 
-// TestSparkReplaysAnExperimentAndASuite: an experiment in three tasks gives the report of one process, and a suite a verdict on each case.
+// TestSparkReplaysAnExperimentAndASuite: an experiment in three tasks gives the report of one process, and a
+// suite a verdict on each case.
 func TestSparkReplaysAnExperimentAndASuite(t *testing.T) {
 	folder, suite, out := filepath.Join(t.TempDir(), "deck"), filepath.Join(t.TempDir(), "suite"), t.TempDir()
 	runner, err := filepath.Abs("testdata/spark/runner.py")

@@ -350,8 +350,8 @@ func (s *sync) commit(ctx context.Context, t *table.Table, p *plan) (*table.Tabl
 	if err != nil {
 		return nil, err
 	}
-	// Transaction.Commit refuses deletes of a reel that the same commit adds, and may repeat a commit that rests
-	// on an old listing.
+	// Transaction.Commit refuses deletes of a reel that the same commit adds, and may repeat a commit that
+	// rests on an old listing.
 	if err := s.accept(ctx, t, c.Requirements, c.Updates); err != nil {
 		return nil, err
 	}

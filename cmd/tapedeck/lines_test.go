@@ -78,8 +78,8 @@ func lineAnswers(t *testing.T, stdout string) (list []anyLine) {
 	return list
 }
 
-// TestDeriveAnswersLines: every line has an answer, in order and whatever it holds, and a deck of reels that was
-// made of lines shows what the deck shows that they are from.
+// TestDeriveAnswersLines: every line has an answer, in order and whatever it holds, and a deck of reels that
+// was made of lines shows what the deck shows that they are from.
 func TestDeriveAnswersLines(t *testing.T) {
 	files, _ := bothLayouts(t)
 	lines := requestLines(t, files)
@@ -121,8 +121,8 @@ func TestDeriveAnswersLines(t *testing.T) {
 	}
 }
 
-// TestChecksAnswerLines: verify, redact and suite check say of a tape that comes as a line what they say of one
-// in a deck.
+// TestChecksAnswerLines: verify, redact and suite check say of a tape that comes as a line what they say of
+// one in a deck.
 func TestChecksAnswerLines(t *testing.T) {
 	files, _ := bothLayouts(t)
 	const secret = "AKIAIOSFODNN7EXAMPLE"

@@ -47,7 +47,8 @@ type shownKey struct {
 	events int
 }
 
-// follow shows the runs that end in the transcripts below a folder, until the context ends, which is no error.
+// follow shows the runs that end in the transcripts below a folder, until the context ends, which is no
+// error.
 func (f *tailFlags) follow(ctx context.Context, folder string, p *runPrinter, stderr io.Writer) (err error) {
 	t, err := f.agents(ctx, p, stderr)
 	if err != nil {
@@ -93,7 +94,8 @@ func (w *folderTail) due(run *tape.Tape) bool {
 	return true
 }
 
-// pass reads the files that have changed and have been quiet since. Those that are there at first count as read.
+// pass reads the files that have changed and have been quiet since. Those that are there at first count as
+// read.
 func (w *folderTail) pass(ctx context.Context, first bool) error {
 	looked := 0
 	return filepath.WalkDir(w.folder, func(path string, entry fs.DirEntry, err error) error {

@@ -34,7 +34,8 @@ func transcriptOf(t *testing.T, recording string) string {
 	return string(bytes.ReplaceAll(plain, []byte("2026-11-28T"), []byte("2097-11-28T")))
 }
 
-// TestTailWatchesTranscripts: a run is shown when it has ended, once, redacted, and the folder stays as it is.
+// TestTailWatchesTranscripts: a run is shown when it has ended, once, redacted, and the folder stays as it
+// is.
 func TestTailWatchesTranscripts(t *testing.T) {
 	for name, recording := range map[string]string{
 		"claude": "claude-code/claude-code-2.1.332/secret.jsonl.zst", "codex": "codex/codex-0.171.0/secret.jsonl.zst",

@@ -62,7 +62,8 @@ func (e *tapeExporter) giveVerdicts(ctx context.Context, d *deck.Deck) {
 	}
 }
 
-// compact merges the reels of the deck from time to time, one compaction at a time. First late verdicts find their runs. The shutdown interrupts it, which costs nothing but its work.
+// compact merges the reels of the deck from time to time, one compaction at a time. First late verdicts find
+// their runs. The shutdown interrupts it, which costs nothing but its work.
 func (e *tapeExporter) compact(ctx context.Context, d *deck.Deck) {
 	o := e.cfg.Compaction.options()
 	o.Sign = e.sign

@@ -82,7 +82,8 @@ func (b *Batch) see(id pcommon.TraceID) {
 	b.left[id.String()] = "no run in trace " + id.String() + ": no spans of an agent run"
 }
 
-// take returns the traces of the batch and leaves it without evidence, so that nothing holds what was written.
+// take returns the traces of the batch and leaves it without evidence, so that nothing holds what was
+// written.
 func (b *Batch) take() []evidence.Trace {
 	traces := b.Set.Split()
 	b.Set = evidence.NewSet()

@@ -93,7 +93,8 @@ func (w *Writer) CloseAudit(b *Batch) {
 	b.addLogs(result.Logs)
 }
 
-// Write writes the evidence of a batch and its tapes, and empties the batch. An error ends it; what is refused is counted.
+// Write writes the evidence of a batch and its tapes, and empties the batch. An error ends it; what is
+// refused is counted.
 func (w *Writer) Write(ctx context.Context, d *deck.Deck, b *Batch) error {
 	w.failures = 0
 	d.Compress(w.Compress)

@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lateverdict brings verdicts to the runs that they judge, where they came in a trace of their own and
-// name a run by the id of an answer or of a conversation. What it writes is evidence of the trace of the run,
-// a part as any other. Writing it again changes nothing.
+// Package lateverdict brings verdicts to the runs that they judge, where they came in a trace of their own
+// and name a run by the id of an answer or of a conversation. What it writes is evidence of the trace of the
+// run, a part as any other. Writing it again changes nothing.
 package lateverdict
 
 import (
@@ -67,8 +67,8 @@ type source struct {
 	names    []string // values of the column judged
 }
 
-// Give looks for verdicts that name runs of other traces and gives them to these. Production and replays do not
-// mix: a verdict in a replay judges a replay.
+// Give looks for verdicts that name runs of other traces and gives them to these. Production and replays do
+// not mix: a verdict in a replay judges a replay.
 func Give(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 	g := &giver{Options: o, deck: d, loader: derive.NewWriter(d, o.Derive), waiting: map[string][]*source{}, reached: map[string]int{}, read: map[*source]*evidence.Set{}}
 	if err := g.find(ctx); err != nil || len(g.waiting) == 0 {

@@ -183,7 +183,8 @@ func (m *Meta) Judge(name string) {
 	}
 }
 
-// Bounds of the columns response_ids and judged: ids of one row, and bytes of one. What is longer names nothing.
+// Bounds of the columns response_ids and judged: ids of one row, and bytes of one. What is longer names
+// nothing.
 const (
 	mostNames   = 256
 	longestName = 256

@@ -53,8 +53,9 @@ type Rows struct {
 	runs []deck.RunFiles // of the rows that have a run
 }
 
-// Derive makes the rows of a trace, byte for byte those that any program of this version makes of its evidence.
-// With an error that is generation.ErrUnderivable they hold the evidence alone; with any other there are none.
+// Derive makes the rows of a trace, byte for byte those that any program of this version makes of its
+// evidence. With an error that is generation.ErrUnderivable they hold the evidence alone; with any other
+// there are none.
 func (d *Deriver) Derive(r *Request) (*Rows, error) {
 	t, err := r.check()
 	if err != nil {

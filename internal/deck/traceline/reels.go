@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/reel"
 )
 
-// BatchBytes closes the reels that are open: content of their rows, before compression. All of it is in memory,
-// and a reel of it beside it.
+// BatchBytes closes the reels that are open: content of their rows, before compression. All of it is in
+// memory, and a reel of it beside it.
 const BatchBytes = 64 << 20
 
 // rowBytes is about what a row takes beside its content.

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traceline derives traces that come as lines of JSON, without a deck: evidence in; tapes, columns and
-// findings out, or reels of many traces. Engines that work over a deck speak it (docs/scale-out.md).
+// Package traceline derives traces that come as lines of JSON, without a deck: evidence in; tapes, columns
+// and findings out, or reels of many traces. Engines that work over a deck speak it (docs/scale-out.md).
 package traceline
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// Request is a line about one trace. Its names are those of the columns of a reel, and what its rows say of it
-// as one. What is unknown is left out.
+// Request is a line about one trace. Its names are those of the columns of a reel, and what its rows say of
+// it as one. What is unknown is left out.
 type Request struct {
 	Tenant  string   `json:"tenant"` // default
 	TraceID string   `json:"trace_id"`
@@ -64,8 +64,8 @@ func ParseRequest(line []byte) (*Request, error) {
 	return r, nil
 }
 
-// withoutParts takes the strings of parts out of a line and leaves empty ones: most of the bytes need not pass
-// through a decoder. A line in which they are not plain strings is left to it as it is.
+// withoutParts takes the strings of parts out of a line and leaves empty ones: most of the bytes need not
+// pass through a decoder. A line in which they are not plain strings is left to it as it is.
 func withoutParts(line string) (rest []byte, parts []string) {
 	s := jsonscan.New(line, 0)
 	within, from := false, 0

@@ -174,8 +174,8 @@ func TestALineGivesTheBytesOfDerive(t *testing.T) {
 	}
 }
 
-// TestReelsOfLinesAreADeck: readers see what they see in the deck that the evidence is from, and the same lines
-// give the same objects again.
+// TestReelsOfLinesAreADeck: readers see what they see in the deck that the evidence is from, and the same
+// lines give the same objects again.
 func TestReelsOfLinesAreADeck(t *testing.T) {
 	from, lines := derived(t, "reels-files")
 	to := open(t, "reels-reels", deck.LayoutReels)

@@ -92,8 +92,8 @@ func (s *Set) NamingVerdicts() (list []genai.Verdict) {
 	return list
 }
 
-// VerdictsFor makes log records of another trace, in the form of LogsToTraces, of the verdicts that judge what
-// a run of that trace has. A verdict on a conversation judges the session of the run.
+// VerdictsFor makes log records of another trace, in the form of LogsToTraces, of the verdicts that judge
+// what a run of that trace has. A verdict on a conversation judges the session of the run.
 func (s *Set) VerdictsFor(trace pcommon.TraceID, has func(genai.Verdict) bool) ptrace.Traces {
 	td := ptrace.NewTraces()
 	for _, item := range s.View() {

@@ -86,8 +86,8 @@ func printable(head []byte) bool {
 	return true
 }
 
-// Tells reports whether a plain file with this beginning looks like telemetry that Read takes, traces or logs. It is for choosing files of
-// a folder, where most others are not telemetry.
+// Tells reports whether a plain file with this beginning looks like telemetry that Read takes, traces or
+// logs. It is for choosing files of a folder, where most others are not telemetry.
 func Tells(head []byte) bool {
 	if looksJSON(head) {
 		rest := bytes.TrimLeft(bytes.TrimPrefix(head, bom), "[ \t\r\n")
@@ -107,7 +107,8 @@ func Tells(head []byte) bool {
 	return looksProto(head)
 }
 
-// looksProto reports a request whose first member begins with one of its three fields: resource, scopes, schema.
+// looksProto reports a request whose first member begins with one of its three fields: resource, scopes,
+// schema.
 func looksProto(head []byte) bool {
 	if len(head) == 0 || head[0] != 0x0a {
 		return false

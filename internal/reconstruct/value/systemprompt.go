@@ -34,8 +34,8 @@ var systemPrompt = []resolver[*inputFacts]{
 // instructions of messages without roles. A record of the run span that has roles knows better what was sent.
 //
 // Needs: a first request with a message of the system.
-// Refuses: roles that follow from places alone, where the run span recorded roles; a producer that is known to
-// leave out the message with the instructions.
+// Refuses: roles that follow from places alone, where the run span recorded roles; a producer that is known
+// to leave out the message with the instructions.
 // Seen in: every package that records messages.
 func instructionsSent(in *inputFacts, was claim) claim {
 	system := chat.SystemText(in.sent)

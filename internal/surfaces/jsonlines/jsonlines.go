@@ -30,8 +30,9 @@ type Line struct {
 	Err    error // the line is longer than the bound, and Text is empty
 }
 
-// Each calls work for every line, Jobs of them at a time, and take for every result in the order of the lines.
-// An error of take ends it. When the context ends, Each returns at once and leaves its reader waiting for in.
+// Each calls work for every line, Jobs of them at a time, and take for every result in the order of the
+// lines. An error of take ends it. When the context ends, Each returns at once and leaves its reader waiting
+// for in.
 func Each[T any](ctx context.Context, in io.Reader, b Bounds, work func(Line) T, take func(T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package transcript makes a log record of each line of the transcripts that coding agents write to the home
-// folder. The dialects of package genai/dialect/transcript read them. The records of one session are one trace,
-// whichever files hold them, so that a longer transcript of a session adds to what is known of it.
+// folder. The dialects of package genai/dialect/transcript read them. The records of one session are one
+// trace, whichever files hold them, so that a longer transcript of a session adds to what is known of it.
 package transcript
 
 import (
@@ -137,8 +137,8 @@ func (f *file) claude(in imports.Input) iter.Seq2[otlpfile.Document, error] {
 	})
 }
 
-// bare leaves out of a line what the program was configured with: each such line repeats it, and requests tell
-// it. Lines behind it name the line as theirs.
+// bare leaves out of a line what the program was configured with: each such line repeats it, and requests
+// tell it. Lines behind it name the line as theirs.
 func bare(text []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

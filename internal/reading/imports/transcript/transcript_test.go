@@ -83,7 +83,8 @@ func ids(tapes []*tape.Tape) (list []string) {
 	return list
 }
 
-// TestTranscriptThatGrew: what was read before and what was added give the tapes of the whole, in any order and read twice.
+// TestTranscriptThatGrew: what was read before and what was added give the tapes of the whole, in any order
+// and read twice.
 func TestTranscriptThatGrew(t *testing.T) {
 	for _, name := range []string{claudeParallel, codexParallel} {
 		whole := recorded(t, name)
@@ -120,7 +121,8 @@ func TestEveryPrefixIsRead(t *testing.T) {
 	}
 }
 
-// TestRequestsAreThoseThatTheServerSaw compares the texts of each request with those that the model server logged.
+// TestRequestsAreThoseThatTheServerSaw compares the texts of each request with those that the model server
+// logged.
 func TestRequestsAreThoseThatTheServerSaw(t *testing.T) {
 	for kind, group := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0"} {
 		for scenario, calls := range map[string]int{"plain": 1, "parallel": 4, "errors": 0, "secret": 0, "subagent": 5, "resume": 0, "compact": 4} {
@@ -183,7 +185,8 @@ func tapesOf(t *testing.T, kind, group, scenario string) []*tape.Tape {
 	return tapes
 }
 
-// textsOf are the texts of messages as a provider is sent them: what was said, and the ids of calls and results.
+// textsOf are the texts of messages as a provider is sent them: what was said, and the ids of calls and
+// results.
 func textsOf(messages []exactjson.Member) (texts []string) {
 	for _, m := range messages {
 		v := m.Value
@@ -219,8 +222,9 @@ func textsIn(m tape.Message) (texts []string) {
 	return texts
 }
 
-// TestTranscriptsWithoutRequests: earlier versions of Claude Code wrote no requests, and the lines of an agent beside those of the session.
-// Requests are put together, and said to be lossy; calls and results are whole.
+// TestTranscriptsWithoutRequests: earlier versions of Claude Code wrote no requests, and the lines of an
+// agent beside those of the session. Requests are put together, and said to be lossy; calls and results are
+// whole.
 func TestTranscriptsWithoutRequests(t *testing.T) {
 	without := func(recording string) string {
 		var b strings.Builder
@@ -254,7 +258,8 @@ func TestTranscriptsWithoutRequests(t *testing.T) {
 	}
 }
 
-// TestSecretsInFilesThatWereRead: transcripts hold whole files. What is in them is replaced as anywhere, and the run replays all the same.
+// TestSecretsInFilesThatWereRead: transcripts hold whole files. What is in them is replaced as anywhere, and
+// the run replays all the same.
 func TestSecretsInFilesThatWereRead(t *testing.T) {
 	secrets := []string{"ghp_Zk3vQ9rT7mW2xY8bN4cL6dF1gH5jK0pSaR2e", "korrekt-Pferd-99!Batterie", "AKIAQX7RN4TBWZ2LMVPD", "jane.roe@corp-mail.example"}
 	redactor, err := redact.New(redact.Default())

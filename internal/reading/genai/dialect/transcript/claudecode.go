@@ -21,9 +21,9 @@ import (
 const ClaudeCodePrefix = "claude_code_transcript."
 
 // ClaudeCode reads the transcripts of Claude Code. Each message is a line that names the one before it, and a
-// message of the model is a line for each of its parts. Versions since 2.1 write the requests as well, as what
-// is new in each of them. Requests of earlier versions are put together of the messages before them, without
-// what the program adds.
+// message of the model is a line for each of its parts. Versions since 2.1 write the requests as well, as
+// what is new in each of them. Requests of earlier versions are put together of the messages before them,
+// without what the program adds.
 var ClaudeCode = &dialect.Dialect{
 	ID:       "claude-code-transcript",
 	Name:     "Claude Code transcript",
@@ -70,8 +70,8 @@ type claudeCall struct {
 	response decode.Message
 }
 
-// claudeRequest is a recorded request: how many messages of another one it begins with, and the hashes of those
-// behind them.
+// claudeRequest is a recorded request: how many messages of another one it begins with, and the hashes of
+// those behind them.
 type claudeRequest struct {
 	line   *line
 	base   *claudeRequest

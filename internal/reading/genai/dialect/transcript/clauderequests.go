@@ -122,8 +122,8 @@ func (s *claudeSession) whole(c *claudeCall) (messages []decode.Message, label t
 	return slices.DeleteFunc(messages, func(m decode.Message) bool { return m.Role == "" }), label, ""
 }
 
-// unrecorded puts together a request that is not in the transcript. What the program adds to the messages, the
-// instructions and the tools are not known.
+// unrecorded puts together a request that is not in the transcript. What the program adds to the messages,
+// the instructions and the tools are not known.
 func (s *claudeSession) unrecorded(c *claudeCall) (messages []decode.Message, label tape.Label, previous string) {
 	if sent, ok := c.sent(); ok {
 		messages = append(messages, sent)

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript reads the transcripts that coding agents write to the home folder. Package imports makes a
-// log record of each line. The records of one session are one trace, and are read together: a line holds a
+// Package transcript reads the transcripts that coding agents write to the home folder. Package imports makes
+// a log record of each line. The records of one session are one trace, and are read together: a line holds a
 // piece of a run, and rarely tells which.
 //
 // Each line is parsed once. A model call tells the messages that are new in its request and the response that
@@ -111,8 +111,8 @@ func newSession(prefix string) *session {
 	return &session{prefix: prefix, ids: map[pcommon.SpanID]bool{}, history: maxHistory}
 }
 
-// add makes an item of the lines that tell of it, and returns its id, which is that of the first of them where
-// nothing else has it.
+// add makes an item of the lines that tell of it, and returns its id, which is that of the first of them
+// where nothing else has it.
 func (s *session) add(kind string, under pcommon.SpanID, start, end pcommon.Timestamp, lines []*line, says func(o *dialect.Draft)) pcommon.SpanID {
 	first := lines[0].source
 	id := first.Span.SpanID()
