@@ -195,12 +195,16 @@ func (f *recordFlags) observe(ctx context.Context, r *recorded, command rerun.Co
 		r.exit, err = t.Run(ctx, r.Capture, command, dir)
 		return err
 	}
+	began := time.Now()
 	var err error
 	r.exit, err = r.Run(ctx, command, rerun.Services{}, func(command *rerun.Command) (err error) {
 		r.agent, err = capture.LaunchRecorded(command, r.Environ, dir, r.Say)
 		r.advisor.Told(givenTo(&r.agent, command.Env))
 		return err
 	})
+	if err == nil && r.agent.Profile != nil {
+		r.AddTranscripts(r.agent.Profile, began)
+	}
 	return err
 }
 

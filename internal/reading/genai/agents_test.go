@@ -162,8 +162,11 @@ func recordAndReplay(p *agentprofile.Profile) string {
 	}
 	if p.Transcripts != "" {
 		reads := "which `tapedeck` does not read"
-		if slices.ContainsFunc(Dialects, func(d *dialect.Dialect) bool { return d.ID == p.Dialect+"-transcript" }) {
+		if slices.ContainsFunc(Dialects, func(d *dialect.Dialect) bool { return d.ID == p.TranscriptDialect() }) {
 			reads = "which [`tapedeck import`](../import.md) reads"
+			if p.HomeVariable != "" {
+				reads += ", and `tapedeck record` beside its telemetry"
+			}
 		}
 		fmt.Fprintf(&b, "- Its own records of sessions, %s: `%s`.\n", reads, p.Transcripts)
 	}

@@ -4,6 +4,7 @@
 package settle
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/reading/genai"
@@ -30,11 +31,12 @@ func InRecords(k *ledger.Call) bool { return len(k.Nodes) > 0 && k.Nodes[0].Span
 // JoinRecords unites a model call that log records alone report with the one that a span in another trace
 // reports.
 //
-// Needs: the same tokens at the same time, and no other call of either kind that has them. Clocks of two
-// traces may differ: a call of other times is taken too if it is the only one with these tokens, and a
+// Needs: the same tokens at the same time, and no other call of either kind that has them; of several, where
+// one side tells no content, the one that began closest. Clocks of two traces may differ: a call of other times is taken too if it is the only one with these tokens, and a
 // finding says so.
 // Refuses: two answers of different models or ids; two calls of one part.
-// Seen in: the event log of Claude Code, whose records lie in another trace than its spans.
+// Seen in: the event log of Claude Code, whose records lie in another trace than its spans; the transcript of
+// Codex beside its spans, which tell no content.
 func JoinRecords(c *ledger.Ledger) {
 	all := map[tokens][]*ledger.Call{}
 	for _, m := range c.Models {
@@ -80,5 +82,28 @@ func sameCall(list []*ledger.Call, m *ledger.Call) (of *ledger.Call, near bool) 
 			fit = append(fit, k)
 		}
 	}
+	if near && len(fit) > 1 && (isHollow(m) || !slices.ContainsFunc(fit, func(k *ledger.Call) bool { return !isHollow(k) })) {
+		return beganClosest(fit, m), near
+	}
 	return chat.Only(fit), near
+}
+
+// isHollow reports a call that tells neither a request nor an answer.
+func isHollow(m *ledger.Call) bool { return len(m.Obs.Request)+len(m.Obs.Response) == 0 }
+
+// beganClosest is the call that began closest to m, nil where two did.
+func beganClosest(list []*ledger.Call, m *ledger.Call) (of *ledger.Call) {
+	least, twice := uint64(math.MaxUint64), false
+	for _, k := range list {
+		switch d := ledger.Apart(k.Start, m.Start); {
+		case d < least:
+			of, least, twice = k, d, false
+		case d == least:
+			twice = true
+		}
+	}
+	if twice {
+		return nil
+	}
+	return of
 }

@@ -5,7 +5,10 @@
 // their telemetry is switched on, how their model is led elsewhere, and which variables belong to them.
 package agentprofile
 
-import "strings"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Profile is a row of the table.
 type Profile struct {
@@ -32,8 +35,34 @@ type Profile struct {
 	Example string
 	// Lacks says what no setting brings.
 	Lacks string
-	// Transcripts is where the program keeps its own records of sessions.
-	Transcripts string
+	// Transcripts is where the program keeps its own records of sessions. Where a recording needs them beside
+	// the telemetry, HomeVariable is the variable with another folder in place of the first one below the home.
+	Transcripts, HomeVariable string
+}
+
+// TranscriptDialect is the id of the dialect of its transcripts.
+func (p *Profile) TranscriptDialect() string { return p.Dialect + "-transcript" }
+
+// TranscriptFolder is where transcripts of a known format lie, empty for none.
+func (p *Profile) TranscriptFolder(environ []string) string {
+	in, below, _ := strings.Cut(strings.TrimPrefix(p.Transcripts, "~/"), "/")
+	value := func(name string) (v string) {
+		for _, e := range environ {
+			if n, text, _ := strings.Cut(e, "="); n == name {
+				v = text
+			}
+		}
+		return v
+	}
+	switch home := value("HOME"); {
+	case p.HomeVariable == "":
+		return ""
+	case value(p.HomeVariable) != "":
+		return filepath.Join(value(p.HomeVariable), filepath.FromSlash(below))
+	case home != "":
+		return filepath.Join(home, in, filepath.FromSlash(below))
+	}
+	return ""
 }
 
 // Setting is one setting of a program: a variable, an argument, or a file of settings.

@@ -46,8 +46,8 @@ var Table = []Profile{
 			{Name: "CODEX_API_KEY", Value: dummyKey, Address: true},
 		},
 		Passes:      []string{"CODEX_*"},
-		Lacks:       "Codex records neither what its model was sent nor what it answered",
-		Transcripts: "~/.codex/sessions",
+		Lacks:       "the telemetry of Codex holds neither what its model was sent nor what it answered; its transcript does, and record reads it",
+		Transcripts: "~/.codex/sessions", HomeVariable: "CODEX_HOME",
 	},
 	{
 		ID: "copilot", Name: "GitHub Copilot CLI", Dialect: "copilot-cli",
