@@ -40,8 +40,14 @@ type Profile struct {
 	Transcripts, HomeVariable string
 }
 
+// transcriptSuffix ends the ids of dialects of transcripts.
+const transcriptSuffix = "-transcript"
+
 // TranscriptDialect is the id of the dialect of its transcripts.
-func (p *Profile) TranscriptDialect() string { return p.Dialect + "-transcript" }
+func (p *Profile) TranscriptDialect() string { return p.Dialect + transcriptSuffix }
+
+// IsTranscript reports the id of a dialect of transcripts.
+func IsTranscript(dialect string) bool { return strings.HasSuffix(dialect, transcriptSuffix) }
 
 // TranscriptFolder is where transcripts of a known format lie, empty for none.
 func (p *Profile) TranscriptFolder(environ []string) string {

@@ -25,7 +25,9 @@ func (r *Replay) judge(out *Outcome, tapes []*tape.Tape) error {
 	recorded, ignored := r.of.tapes(), r.policies.Ignored()
 	for i, t := range recorded {
 		if report.Seen && !capture.MadeByTee(t) { // what no model was shown cannot come again
-			recorded[i], ignored = rerun.AsShown(t), append(slices.Clone(ignored), rerun.NotShown...)
+			if ignored = append(slices.Clone(ignored), rerun.NotShown...); !toldByTranscript(t) {
+				recorded[i] = rerun.AsShown(t) // a transcript has what the model was told
+			}
 		}
 	}
 	options := compare.Options{Level: r.o.Level, Rules: r.rules, Ignore: ignored}

@@ -173,6 +173,9 @@ func (r *Replay) Run(ctx context.Context) (out *Outcome, err error) {
 		}
 		report.Freeze = r.o.Freeze
 	}
+	if toldByTranscript(r.of.Tape) {
+		report.Lacking = c.Len()
+	}
 	tapes, err := r.tapesOf(ctx, d, c.In, report)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/replay/agentprofile"
 	"github.com/tapedeck/tapedeck/internal/replay/capture"
 	"github.com/tapedeck/tapedeck/internal/replay/modeltap"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -21,9 +22,10 @@ import (
 )
 
 // tapesOf makes the tapes of the replay: of its telemetry, else of what the model stub was asked. A recording
-// of the latter kind is compared with a replay of that kind.
+// of the latter kind is compared with a replay of that kind, and so is one that a transcript has told: the
+// telemetry of its program lacks what the model was asked, and the files of a replay are not kept.
 func (r *Replay) tapesOf(ctx context.Context, d *deck.Deck, in *ingest.Batch, report *rerun.Report) (tapes []*tape.Tape, err error) {
-	if !capture.MadeByTee(r.of.Tape) {
+	if !capture.MadeByTee(r.of.Tape) && !toldByTranscript(r.of.Tape) {
 		if tapes, err = r.derive(ctx, d, in); err != nil {
 			return nil, err
 		}
@@ -43,6 +45,11 @@ func (r *Replay) tapesOf(ctx context.Context, d *deck.Deck, in *ingest.Batch, re
 		tapes[i] = rerun.Told(tapes[i], r.of.tapes(), shown, redact)
 	}
 	return tapes, nil
+}
+
+// toldByTranscript reports a recording that a transcript has told beside telemetry, or alone.
+func toldByTranscript(t *tape.Tape) bool {
+	return slices.ContainsFunc(t.Sources.Dialects, agentprofile.IsTranscript)
 }
 
 // derive writes a batch as the collector does, and returns the tapes of the replay.

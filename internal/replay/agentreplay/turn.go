@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/replay/capture"
@@ -112,11 +111,9 @@ func (r *Replay) runTurn(ctx context.Context, c *capture.Capture, hooks preload.
 	var standIns []rerun.Variable
 	hooks.OracleURL, c.Listen = address, network.Listen
 	c.Environ, standIns, r.withheld = r.environment(services)
-	began := time.Now()
-	var agent capture.Launched
-	t.exit, err = c.Run(ctx, *command, services, func(command *rerun.Command) (err error) {
+	t.exit, err = c.Run(ctx, *command, services, func(command *rerun.Command) error {
 		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.o.Input.Variables(t.request), r.o.Forge.variables(), r.o.Variables))
-		if agent, err = capture.Launch(command, c.Environ, r.places(dir), &network.Shut); err != nil {
+		if _, err := capture.Launch(command, c.Environ, r.places(dir), &network.Shut); err != nil {
 			return err
 		}
 		if r.o.Hooks {
@@ -124,9 +121,6 @@ func (r *Replay) runTurn(ctx context.Context, c *capture.Capture, hooks preload.
 		}
 		return nil
 	})
-	if err == nil && slices.Contains(r.of.Tape.Sources.Dialects, agent.Profile.TranscriptDialect()) {
-		c.AddTranscripts(agent.Profile, began)
-	}
 	t.exit.Refused = t.refused
 	if r.o.Answer == AnswerStdout {
 		said := stdout.String()
