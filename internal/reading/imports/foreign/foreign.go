@@ -29,6 +29,7 @@ import (
 var Formats = []imports.Format{
 	transcript.ClaudeCode,
 	transcript.Codex,
+	transcript.GeminiCLI,
 	tempo.Format,
 	jaeger.Format,
 	langfuse.Format,

@@ -51,6 +51,7 @@ func recorded(t testing.TB, name string) string {
 const (
 	claudeParallel = "claude-code/claude-code-2.1.332/parallel.jsonl.zst"
 	codexParallel  = "codex/codex-0.171.0/parallel.jsonl.zst"
+	geminiParallel = "gemini-cli/gemini-cli-0.61.0/parallel.jsonl.zst"
 )
 
 var options = reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}}
@@ -86,7 +87,7 @@ func ids(tapes []*tape.Tape) (list []string) {
 // TestTranscriptThatGrew: what was read before and what was added give the tapes of the whole, in any order
 // and read twice.
 func TestTranscriptThatGrew(t *testing.T) {
-	for _, name := range []string{claudeParallel, codexParallel} {
+	for _, name := range []string{claudeParallel, codexParallel, geminiParallel} {
 		whole := recorded(t, name)
 		lines := strings.SplitAfter(whole, "\n")
 		want, _ := made(t, whole)
@@ -103,7 +104,7 @@ func TestTranscriptThatGrew(t *testing.T) {
 
 // TestEveryPrefixIsRead: a session that goes on, or whose last line is cut.
 func TestEveryPrefixIsRead(t *testing.T) {
-	for _, name := range []string{claudeParallel, codexParallel} {
+	for _, name := range []string{claudeParallel, codexParallel, geminiParallel} {
 		whole := recorded(t, name)
 		lines := strings.SplitAfter(whole, "\n")
 		for n := range lines {
@@ -124,8 +125,11 @@ func TestEveryPrefixIsRead(t *testing.T) {
 // TestRequestsAreThoseThatTheServerSaw compares the texts of each request with those that the model server
 // logged.
 func TestRequestsAreThoseThatTheServerSaw(t *testing.T) {
-	for kind, group := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0"} {
+	for kind, group := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0", "gemini-cli": "gemini-cli-0.61.0"} {
 		for scenario, calls := range map[string]int{"plain": 1, "parallel": 4, "errors": 0, "secret": 0, "subagent": 5, "resume": 0, "compact": 4} {
+			if kind == "gemini-cli" && (scenario == "subagent" || scenario == "compact") {
+				continue // not recorded
+			}
 			var seen []string
 			for _, text := range strings.Split(strings.TrimSpace(recorded(t, "runs/"+group+"/"+scenario+".server.jsonl.zst")), "\n") {
 				v, err := exactjson.Parse(text)
@@ -134,7 +138,10 @@ func TestRequestsAreThoseThatTheServerSaw(t *testing.T) {
 				}
 				request := v.Get("request")
 				messages := request.Get("messages").Members()
-				if kind == "codex" {
+				switch kind {
+				case "gemini-cli":
+					messages = request.Get("contents").Members()
+				case "codex":
 					messages = request.Get("input").Members()[1:] // the first one holds the instructions
 				}
 				seen = append(seen, strings.Join(textsOf(messages), "\x00"))
@@ -197,7 +204,10 @@ func textsOf(messages []exactjson.Member) (texts []string) {
 		if v.Get("content").Kind() == exactjson.String {
 			texts = append(texts, v.Get("content").Str())
 		}
-		for _, p := range v.Get("content").Members() {
+		for _, p := range v.First("content", "parts").Members() {
+			if call := p.Value.First("functionCall", "functionResponse"); !call.IsAbsent() {
+				p.Value = call
+			}
 			for _, key := range []string{"text", "id", "tool_use_id", "encrypted_content"} {
 				if said := p.Value.Get(key).Str(); said != "" {
 					texts = append(texts, said)
@@ -258,6 +268,62 @@ func TestTranscriptsWithoutRequests(t *testing.T) {
 	}
 }
 
+// TestTranscriptOfOneObject: earlier versions of Gemini CLI wrote a session as one object. Its messages are
+// those that the lines come to, without the results that stand beside their calls.
+func TestTranscriptOfOneObject(t *testing.T) {
+	text := recorded(t, geminiParallel)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	written := map[string]string{}
+	var order []string
+	for _, l := range lines[1:] {
+		v, err := exactjson.Parse(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := v.Get("id").Str()
+		if id == "" || strings.Contains(l, `"content":[{"functionResponse"`) {
+			continue
+		}
+		if written[id] == "" {
+			order = append(order, id)
+		}
+		written[id] = l
+	}
+	var messages []string
+	for _, id := range order {
+		messages = append(messages, written[id])
+	}
+	object := strings.TrimSuffix(lines[0], "}") + ",\n  \"messages\": [\n" + strings.Join(messages, ",\n") + "\n  ]\n}\n"
+	want, _ := made(t, text)
+	got, refused := made(t, object)
+	if len(got) != 1 || refused > 0 {
+		t.Fatalf("%d tapes, %d lines are refused", len(got), refused)
+	}
+	last := func(made *tape.Tape) (e tape.Event) {
+		for _, e = range slices.Backward(made.Events) {
+			if e.Type == tape.EventModelCall {
+				return e
+			}
+		}
+		return e
+	}
+	texts := func(made *tape.Tape) (list []string) {
+		for _, id := range last(made).Request.Messages {
+			list = append(list, textsIn(made.Messages[id])...)
+		}
+		return slices.DeleteFunc(list, func(text string) bool { return strings.HasPrefix(text, "<session_context>") })
+	}
+	if len(got[0].Events) != len(want[0].Events) || *got[0].Output.Text != *want[0].Output.Text || got[0].Fidelity.Grade != want[0].Fidelity.Grade {
+		t.Errorf("%d events, not %d", len(got[0].Events), len(want[0].Events))
+	}
+	if a, b := texts(got[0]), texts(want[0]); !slices.Equal(a, b) || len(a) < 8 {
+		t.Errorf("the last request holds %q, not %q", a, b)
+	}
+	if both, _ := made(t, object, text); len(both) != 1 || len(both[0].Events) != len(want[0].Events) {
+		t.Errorf("%d tapes of both forms", len(both))
+	}
+}
+
 // TestSecretsInFilesThatWereRead: transcripts hold whole files. What is in them is replaced as anywhere, and
 // the run replays all the same.
 func TestSecretsInFilesThatWereRead(t *testing.T) {
@@ -266,7 +332,7 @@ func TestSecretsInFilesThatWereRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"claude-code/claude-code-2.1.332/secret.jsonl.zst", "codex/codex-0.171.0/secret.jsonl.zst"} {
+	for _, name := range []string{"claude-code/claude-code-2.1.332/secret.jsonl.zst", "codex/codex-0.171.0/secret.jsonl.zst", "gemini-cli/gemini-cli-0.61.0/secret.jsonl.zst"} {
 		text := recorded(t, name)
 		set := evidence.NewSet()
 		for doc, err := range foreign.Read(strings.NewReader(text), "in", otlpfile.Options{}) {
@@ -299,7 +365,7 @@ func TestSecretsInFilesThatWereRead(t *testing.T) {
 
 // TestHostileTranscripts: lines that nobody would write end in a bounded time with what else there is.
 func TestHostileTranscripts(t *testing.T) {
-	claude, codex := recorded(t, claudeParallel), recorded(t, codexParallel)
+	claude, codex, gemini := recorded(t, claudeParallel), recorded(t, codexParallel), recorded(t, geminiParallel)
 	flood := func(n int, line func(i int) string) string {
 		var b strings.Builder
 		for i := range n {
@@ -333,7 +399,15 @@ func TestHostileTranscripts(t *testing.T) {
 				`{"timestamp":"2026-11-28T22:36:08.000Z","type":"response_item","payload":{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}}` + "\n" +
 				`{"timestamp":"2026-11-28T22:36:08.000Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"o"}}`
 		}),
-		"types": strings.NewReplacer(`"content":[`, `"content":{"a":[`, `"payload":{`, `"payload":[{`).Replace(claude + codex),
+		"messages": gemini + flood(20000, func(i int) string {
+			return fmt.Sprintf(`{"id":"m%d","type":%q,"timestamp":"2026-11-28T22:36:08.000Z","content":"a"}`, i/2, []string{"user", "gemini", "gemini"}[i%3])
+		}),
+		"histories": gemini + flood(3000, func(i int) string {
+			return fmt.Sprintf(`{"$set":{"messages":[{"id":"m%d","type":"user","content":"a"},{"id":"m%d","type":"user","content":"a"}]}}`, i, i) + "\n" +
+				fmt.Sprintf(`{"$rewindTo":"m%d"}`, i-i%2)
+		}),
+		"messages in messages": `{"sessionId":"../../x","projectHash":"p","messages":[` + strings.Repeat(`{"sessionId":"s","messages":[`, 3000) + strings.Repeat("]}", 3000) + "]}",
+		"types":                strings.NewReplacer(`"content":[`, `"content":{"a":[`, `"payload":{`, `"payload":[{`, `"toolCalls":[`, `"toolCalls":{"a":[`).Replace(claude + codex + gemini),
 	} {
 		begun := time.Now()
 		tapes, refused := made(t, text)
@@ -366,3 +440,5 @@ func fuzz(f *testing.F, recording string) {
 func FuzzClaudeCode(f *testing.F) { fuzz(f, claudeParallel) }
 
 func FuzzCodex(f *testing.F) { fuzz(f, codexParallel) }
+
+func FuzzGeminiCLI(f *testing.F) { fuzz(f, geminiParallel) }

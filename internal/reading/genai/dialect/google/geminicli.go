@@ -172,7 +172,7 @@ func geminiMessages(a decode.Attributes, key string, role tape.Role) []decode.Me
 		}
 	}
 	messages, _ := decode.Messages(v, role)
-	geminiResults(messages)
+	OpenGeminiResults(messages)
 	return messages
 }
 
@@ -192,14 +192,8 @@ func readGeminiModel(s *dialect.Source, a decode.Attributes, o *dialect.Draft) {
 		readGeminiModelLog(s.Span.Name(), a, o)
 	}
 	o.Response = joinChunks(o.Response)
-	geminiResults(o.Request)
-	geminiResults(o.Response)
-	for i, m := range o.Request {
-		for k := range m.Parts {
-			p := &o.Request[i].Parts[k]
-			p.Injected = m.Role == tape.RoleUser && strings.HasPrefix(p.Text, "<session_context>")
-		}
-	}
+	OpenGeminiResults(o.Request)
+	OpenGeminiResults(o.Response)
 }
 
 // readGeminiModelLog takes from a log record what the span lacks or holds cut. Records are cut much later
@@ -266,26 +260,28 @@ func joinChunks(chunks []decode.Message) []decode.Message {
 	return []decode.Message{joined}
 }
 
-// geminiID drops the name of the tool that stands before some call ids.
-func geminiID(name, id string) string { return strings.TrimPrefix(id, name+"__") }
+// GeminiID drops the name of the tool that stands before some call ids.
+func GeminiID(name, id string) string { return strings.TrimPrefix(id, name+"__") }
 
-// geminiResults takes off what Gemini CLI puts around results and ids in a message list.
-func geminiResults(messages []decode.Message) {
+// OpenGeminiResults takes off what Gemini CLI puts around results and ids in a message list. It marks what the
+// program says of the session as injected.
+func OpenGeminiResults(messages []decode.Message) {
 	for _, m := range messages {
 		for i := range m.Parts {
 			p := &m.Parts[i]
-			p.ID = geminiID(p.Name, p.ID)
+			p.ID = GeminiID(p.Name, p.ID)
+			p.Injected = m.Role == tape.RoleUser && strings.HasPrefix(p.Text, "<session_context>")
 			if p.Type == tape.PartToolResult {
-				c, failed := geminiResult(decode.Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label})
+				c, failed := GeminiResult(decode.Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label})
 				p.Result, p.Envelope, p.Label, p.IsError = c.Value, c.Envelope, c.Label, p.IsError || failed
 			}
 		}
 	}
 }
 
-// geminiResult opens {"output": text} and the marks around content from outside. {"error": text} says that
+// GeminiResult opens {"output": text} and the marks around content from outside. {"error": text} says that
 // the call failed.
-func geminiResult(c decode.Content) (decode.Content, bool) {
+func GeminiResult(c decode.Content) (decode.Content, bool) {
 	if c.Value.Kind() != exactjson.Object || c.Value.Len() != 1 {
 		return c, false
 	}
@@ -310,6 +306,13 @@ func geminiResult(c decode.Content) (decode.Content, bool) {
 
 // mcpDisplayName is how Gemini CLI shows the tool of an MCP server.
 var mcpDisplayName = regexp.MustCompile(`^(.+) \((.+) MCP Server\)$`)
+
+// ReadGeminiServer takes the MCP server of a tool from the name that is shown for it.
+func ReadGeminiServer(displayName string, o *dialect.Draft) {
+	if m := mcpDisplayName.FindStringSubmatch(displayName); m != nil {
+		o.ToolKind, o.Server = tape.ToolMCP, &tape.Server{Name: m[2], Tool: m[1]}
+	}
+}
 
 func readGeminiTool(s *dialect.Source, a decode.Attributes, request exactjson.Value, o *dialect.Draft) {
 	o.Name = a.Text("gen_ai.tool.name", "function_name")
@@ -339,7 +342,7 @@ func readGeminiTool(s *dialect.Source, a decode.Attributes, request exactjson.Va
 	decode.FillString(&o.InvocationID, request.Get("prompt_id").Str())
 	decode.FillString(&o.Name, request.Get("name").Str())
 	decode.FillString(&o.CallID, request.Get("callId").Str())
-	o.CallID = geminiID(o.Name, o.CallID)
+	o.CallID = GeminiID(o.Name, o.CallID)
 	switch args := request.Get("args"); {
 	case !args.IsAbsent():
 		o.Args = decode.Content{Value: args}
@@ -348,15 +351,13 @@ func readGeminiTool(s *dialect.Source, a decode.Attributes, request exactjson.Va
 	}
 	name := done.Get("tool").Get("displayName").Str()
 	decode.FillString(&name, request.Get("display").Get("name").Str())
-	if m := mcpDisplayName.FindStringSubmatch(name); m != nil {
-		o.ToolKind, o.Server = tape.ToolMCP, &tape.Server{Name: m[2], Tool: m[1]}
-	}
+	ReadGeminiServer(name, o)
 	if text := a.Text("gen_ai.output.messages"); !whole && text != "" {
 		o.Result = decode.Content{Value: exactjson.StringValue(text), Label: tape.Truncated}
 		return
 	}
 	response := done.Get("response")
-	c, failed := geminiResult(decode.Content{Value: response.Get("responseParts").At(0).Get("functionResponse").Get("response")})
+	c, failed := GeminiResult(decode.Content{Value: response.Get("responseParts").At(0).Get("functionResponse").Get("response")})
 	switch status := done.Get("status").Str(); {
 	case failed, status == "error", status == "cancelled":
 		o.Failed = true

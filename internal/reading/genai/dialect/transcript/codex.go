@@ -86,23 +86,13 @@ type codexCall struct {
 
 func assignCodex(prefix string, lines []*line) *session {
 	s := &codexSession{session: newSession(prefix), spawned: map[string]string{}, tools: map[string]pcommon.SpanID{}}
-	threads := map[string][]*line{}
-	var order []string
 	for _, l := range lines {
-		id := decode.Attributes(l.source.Span.Attributes()).Text(Thread)
-		if threads[id] == nil {
-			order = append(order, id)
-		}
-		threads[id] = append(threads[id], l)
-		payload := l.body.Get("payload")
-		if item := payload.Get("item"); item.Get("type").Str() == "SubAgentActivity" && item.Get("kind").Str() == "started" {
+		if item := l.body.Get("payload").Get("item"); item.Get("type").Str() == "SubAgentActivity" && item.Get("kind").Str() == "started" {
 			s.spawned[item.Get("agent_thread_id").Str()] = item.Get("id").Str()
 		}
 	}
-	// agents begin behind the threads that began them
-	slices.SortStableFunc(order, func(a, b string) int { return int(threads[a][0].at) - int(threads[b][0].at) })
-	for _, id := range order {
-		s.thread(id, threads[id])
+	for _, thread := range threads(lines) { // agents begin behind the threads that began them
+		s.thread(threadOf(thread[0]), thread)
 	}
 	return s.session
 }

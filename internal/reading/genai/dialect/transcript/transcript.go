@@ -99,6 +99,24 @@ func parse(logs []*dialect.Source) (lines []*line, rest []*dialect.Source) {
 	return lines, rest
 }
 
+// threadOf is the thread that a line is of.
+func threadOf(l *line) string { return decode.Attributes(l.source.Span.Attributes()).Text(Thread) }
+
+// threads are the lines of each thread, by when it begins.
+func threads(lines []*line) (list [][]*line) {
+	at := map[string]int{}
+	for _, l := range lines {
+		id := threadOf(l)
+		if _, ok := at[id]; !ok {
+			at[id] = len(list)
+			list = append(list, nil)
+		}
+		list[at[id]] = append(list[at[id]], l)
+	}
+	slices.SortStableFunc(list, func(a, b []*line) int { return cmp.Compare(a[0].at, b[0].at) })
+	return list
+}
+
 // session gathers what is made of the records of one trace.
 type session struct {
 	prefix  string
