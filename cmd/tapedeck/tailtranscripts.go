@@ -135,9 +135,8 @@ func (w *folderTail) pass(ctx context.Context, first bool) error {
 
 // read shows what is new in a file. A line that is not whole comes with the next change.
 func (w *folderTail) read(ctx context.Context, path string) error {
-	files, _, err := foreign.Files(path)
-	if err != nil || len(files) == 0 {
-		return err
+	if !foreign.Known(path) {
+		return nil
 	}
 	fresh := evidence.NewSet()
 	var refused error

@@ -101,6 +101,18 @@ func Logs(ld plog.Logs) otlpfile.Document {
 	return otlpfile.Document{Signal: otlpfile.SignalLogs, Traces: ptrace.NewTraces(), Logs: ld}
 }
 
+// OTLP is the document of a text of OTLP/JSON. An error names no place: that is the row's.
+func OTLP(text []byte) (otlpfile.Document, error) {
+	for doc, err := range otlpfile.ReadPlain(bufio.NewReader(bytes.NewReader(text)), "", otlpfile.Options{}) {
+		var placed *otlpfile.Error
+		if errors.As(err, &placed) {
+			err = placed.Err
+		}
+		return doc, err
+	}
+	return otlpfile.Document{}, otlpfile.ErrEmpty
+}
+
 // Decode reads one JSON value. The error names a place and no content.
 func Decode(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
@@ -147,15 +159,6 @@ func HexSpanID(text string, words ...string) pcommon.SpanID {
 		return pcommon.SpanID(data)
 	}
 	return SpanID(append(words, text)...)
-}
-
-// Cause is the cause of an error of package otlpfile, without the place that it names.
-func Cause(err error) error {
-	var e *otlpfile.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 func digest(kind string, words []string) []byte {

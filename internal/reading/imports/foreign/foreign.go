@@ -124,7 +124,7 @@ func Files(folder string) (files []string, others int, err error) {
 			return nil
 		case len(files)+others == MaxFiles:
 			return fmt.Errorf("%s holds more than %d files", folder, MaxFiles)
-		case known(path):
+		case Known(path):
 			files = append(files, path)
 		default:
 			others++
@@ -134,7 +134,8 @@ func Files(folder string) (files []string, others int, err error) {
 	return files, others, err
 }
 
-func known(path string) bool {
+// Known reports a file of a known format, or telemetry.
+func Known(path string) bool {
 	f, err := otlpfile.OpenFile(path)
 	if err != nil {
 		return false

@@ -9,7 +9,6 @@
 package phoenix
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -64,11 +63,7 @@ func read(in imports.Input) iter.Seq2[otlpfile.Document, error] {
 
 // bare reads a span of OTLP without resource and scope.
 func bare(text []byte) (otlpfile.Document, error) {
-	wrapped := slices.Concat([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[`), text, []byte(`]}]}]}`))
-	for doc, err := range otlpfile.ReadPlain(bufio.NewReader(bytes.NewReader(wrapped)), "", otlpfile.Options{}) {
-		return doc, imports.Cause(err)
-	}
-	return otlpfile.Document{}, otlpfile.ErrEmpty
+	return imports.OTLP(slices.Concat([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[`), text, []byte(`]}]}]}`)))
 }
 
 type row struct {

@@ -8,7 +8,6 @@
 package tempo
 
 import (
-	"bufio"
 	"bytes"
 	"iter"
 	"slices"
@@ -40,11 +39,7 @@ func read(in imports.Input) iter.Seq2[otlpfile.Document, error] {
 		if err != nil {
 			return otlpfile.Document{}, err
 		}
-		wrapped := `{"resourceSpans":` + resources + `}`
-		for doc, err := range otlpfile.ReadPlain(bufio.NewReader(bytes.NewReader([]byte(wrapped))), "", otlpfile.Options{}) {
-			return doc, imports.Cause(err)
-		}
-		return otlpfile.Document{}, otlpfile.ErrEmpty
+		return imports.OTLP([]byte(`{"resourceSpans":` + resources + `}`))
 	})
 }
 
