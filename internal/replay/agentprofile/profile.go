@@ -49,26 +49,20 @@ func (p *Profile) TranscriptDialect() string { return p.Dialect + transcriptSuff
 // IsTranscript reports the id of a dialect of transcripts.
 func IsTranscript(dialect string) bool { return strings.HasSuffix(dialect, transcriptSuffix) }
 
-// TranscriptFolder is where transcripts of a known format lie, empty for none.
+// TranscriptFolder is where the transcripts lie that a recording reads, empty for none.
 func (p *Profile) TranscriptFolder(environ []string) string {
-	in, below, _ := strings.Cut(strings.TrimPrefix(p.Transcripts, "~/"), "/")
-	value := func(name string) (v string) {
-		for _, e := range environ {
-			if n, text, _ := strings.Cut(e, "="); n == name {
-				v = text
-			}
-		}
-		return v
-	}
-	switch home := value("HOME"); {
-	case p.HomeVariable == "":
+	if p.HomeVariable == "" {
 		return ""
-	case value(p.HomeVariable) != "":
-		return filepath.Join(value(p.HomeVariable), filepath.FromSlash(below))
-	case home != "":
-		return filepath.Join(home, in, filepath.FromSlash(below))
 	}
-	return ""
+	in, below, _ := strings.Cut(strings.TrimPrefix(p.Transcripts, "~/"), "/")
+	folder, set := lookup(environ, p.HomeVariable)
+	if home, ok := lookup(environ, "HOME"); !set && ok {
+		folder, set = filepath.Join(home, in), true
+	}
+	if !set {
+		return ""
+	}
+	return filepath.Join(folder, filepath.FromSlash(below))
 }
 
 // Setting is one setting of a program: a variable, an argument, or a file of settings.

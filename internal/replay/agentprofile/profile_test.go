@@ -409,3 +409,22 @@ func TestRecordsBesideTheConversationAreFound(t *testing.T) {
 		}
 	}
 }
+
+func TestTranscriptsLieBelowTheHomeOrWhereAVariableSays(t *testing.T) {
+	codex := &Profile{Transcripts: "~/.codex/sessions", HomeVariable: "CODEX_HOME"}
+	for environ, want := range map[string]string{
+		"HOME=/h": "/h/.codex/sessions", "HOME=/h CODEX_HOME=/c": "/c/sessions", "CODEX_HOME=/c": "/c/sessions", "PATH=/bin": "",
+	} {
+		if got := codex.TranscriptFolder(strings.Fields(environ)); filepath.ToSlash(got) != want {
+			t.Errorf("%s: %q, want %q", environ, got, want)
+		}
+	}
+	for _, p := range Table {
+		if p.HomeVariable != "" && !strings.HasPrefix(p.Transcripts, "~/") {
+			t.Errorf("%s: transcripts at %q", p.ID, p.Transcripts)
+		}
+		if p.HomeVariable == "" && p.TranscriptFolder([]string{"HOME=/h"}) != "" {
+			t.Errorf("%s: a recording reads its transcripts", p.ID)
+		}
+	}
+}

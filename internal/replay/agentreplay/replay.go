@@ -174,7 +174,7 @@ func (r *Replay) Run(ctx context.Context) (out *Outcome, err error) {
 		report.Freeze = r.o.Freeze
 	}
 	if toldByTranscript(r.of.Tape) {
-		report.Lacking = c.Len()
+		report.Aside = c.Len()
 	}
 	tapes, err := r.tapesOf(ctx, d, c.In, report)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 )
 
 // tapesOf makes the tapes of the replay: of its telemetry, else of what the model stub was asked. A recording
-// of the latter kind is compared with a replay of that kind, and so is one that a transcript has told: the
-// telemetry of its program lacks what the model was asked, and the files of a replay are not kept.
+// of the latter kind is compared with a replay of that kind. So is one that a transcript has told, because a
+// replay keeps no file of the home folder, and telemetry alone may lack what the model was asked.
 func (r *Replay) tapesOf(ctx context.Context, d *deck.Deck, in *ingest.Batch, report *rerun.Report) (tapes []*tape.Tape, err error) {
 	if !capture.MadeByTee(r.of.Tape) && !toldByTranscript(r.of.Tape) {
 		if tapes, err = r.derive(ctx, d, in); err != nil {

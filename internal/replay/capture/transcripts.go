@@ -123,7 +123,7 @@ func (c *Capture) addTranscript(path string, trace pcommon.TraceID, service stri
 	}
 	switch {
 	case len(lines) == 0:
-	case first.AsTime().Before(began.Add(-time.Minute)):
+	case first.AsTime().Before(began.Truncate(time.Second)): // programs round the times of lines
 		c.Say("%s tells of a session that began earlier: tapedeck import makes tapes of it", path)
 	default:
 		for _, ld := range lines {

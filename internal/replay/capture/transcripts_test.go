@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
 	"github.com/tapedeck/tapedeck/internal/reading/harness"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
@@ -60,16 +58,7 @@ func captured(t *testing.T, scenario string, environ ...string) (c *Capture, sai
 // transcriptIn writes the transcript of a scenario below the folder of Codex.
 func transcriptIn(t *testing.T, home, scenario string) {
 	t.Helper()
-	packed, err := os.ReadFile(codexTranscript + scenario + ".jsonl.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := zstd.NewReader(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	plain, err := d.DecodeAll(packed, nil)
+	lines, err := os.ReadFile(codexTranscript + scenario + ".jsonl.zst") // what a file holds tells that it is packed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +66,7 @@ func transcriptIn(t *testing.T, home, scenario string) {
 	if err := os.MkdirAll(day, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(day, "rollout-"+scenario+".jsonl"), plain, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(day, "rollout-"+scenario+".jsonl"), lines, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,7 +103,7 @@ func TestATranscriptFillsInWhatTelemetryLacks(t *testing.T) {
 			}
 			c, _ := captured(t, scenario)
 			alone := c.tapes(t)
-			c, said := captured(t, scenario, "CODEX_HOME="+home)
+			c, said := captured(t, scenario, "CODEX_HOME="+home, "HOME=/none")
 			c.AddTranscripts(codexProfile(t), began)
 			both := c.tapes(t)
 			if len(alone) != 1 || len(both) != 1 {

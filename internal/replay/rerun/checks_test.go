@@ -34,6 +34,19 @@ type happened struct {
 // elsewhere puts an oracle of another server in place of that of the replay.
 func (h happened) elsewhere(e Elsewhere) { h.report.Oracle, h.report.Elsewhere = nil, &e }
 
+// TestTheReportSaysWhichTelemetryIsLeftAside: of a recording that a transcript told, that what came is not
+// compared, and how much came.
+func TestTheReportSaysWhichTelemetryIsLeftAside(t *testing.T) {
+	source := asked("How many?")
+	for aside, want := range map[int]string{0: "none; ", 7: "7 spans and log records, left aside"} {
+		r := &Report{Seen: true, Aside: aside}
+		r.Judge(source, source, nil)
+		if !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Name == "telemetry came" && c.OK && strings.HasPrefix(c.Detail, want) }) {
+			t.Errorf("%d: %+v", aside, r.Checks)
+		}
+	}
+}
+
 // Each check of a replay is ok for the recorded run itself. One change of what happened makes it false, and
 // nothing else. A check that is added without such a change fails the test.
 func TestEveryCheckOfAReplayCanFail(t *testing.T) {

@@ -69,7 +69,7 @@ type Report struct {
 	Freeze      bool             `json:"freeze,omitempty"`           // the recorded clock was to be given; Preload says which processes took it
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
 	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
-	Lacking     int              `json:"lacking,omitempty"`          // spans and log records that came, of a program whose transcript has what they lack
+	Aside       int              `json:"aside,omitempty"`            // spans and log records that came and are not compared, because a transcript told the recording
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
 	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged
@@ -115,8 +115,8 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	switch {
 	case !came:
 		r.check("telemetry came", false, "no run came; tapedeck doctor says what an agent has to switch on")
-	case r.Seen && r.Lacking > 0:
-		r.check("telemetry came", true, "%d spans and log records, which lack what the model was asked; the record is what the stub saw", r.Lacking)
+	case r.Seen && r.Aside > 0:
+		r.check("telemetry came", true, "%d spans and log records, left aside because a transcript told the recording; the record is what the stub saw", r.Aside)
 	case r.Seen:
 		r.check("telemetry came", true, "none; the record is what the stub saw")
 	default:
