@@ -40,7 +40,7 @@ var systemPrompt = []resolver[*inputFacts]{
 func instructionsSent(in *inputFacts, was claim) claim {
 	system := chat.SystemText(in.sent)
 	switch {
-	case system != "" && in.first.Obs.Quirks.Has(dialect.OmitsFirst):
+	case system != "" && omitsFirst(in):
 		return was
 	case system == "" || !chat.Placed(in.sent, tape.RoleSystem):
 		return claim{text: system}
@@ -165,6 +165,7 @@ type lacking struct {
 var whyNoInstructions = []lacking{
 	{(*inputFacts).sentUnknown, "", tape.CodeContentAbsent, "no record holds what was sent"},
 	{(*inputFacts).cutWithinInstructions, tape.Truncated, tape.CodeTruncated, "the message list was cut within the instructions"},
+	{omitsFirst, "", tape.CodeContentAbsent, "the producer leaves out what the instructions begin with"},
 	{asksResponses, "", tape.CodeContentAbsent, "the Responses API takes instructions beside the messages, and the span holds none"},
 	{asks(genai.ConverseAPI), "", tape.CodeContentAbsent, "the Converse API takes instructions beside the messages, and the span holds none"},
 	{asks(genai.MessagesAPI), "", tape.CodeContentAbsent, "the Messages API takes instructions beside the messages, and the span holds none"},
@@ -204,8 +205,10 @@ func asksResponses(in *inputFacts) bool {
 	return strings.HasPrefix(in.first.Obs.ResponseID, "resp_") || in.first.Obs.Operation == "response"
 }
 
+func omitsFirst(in *inputFacts) bool { return in.first.Obs.Quirks.Has(dialect.OmitsFirst) }
+
 func recordedApart(in *inputFacts) bool {
-	return in.first.Obs.Quirks.Has(genai.OmitsSystem | dialect.OmitsFirst)
+	return in.first.Obs.Quirks.Has(genai.OmitsSystem)
 }
 
 func sentHistory(in *inputFacts) bool { return goesOn(in.sent) }

@@ -25,8 +25,11 @@ func (r *Replay) judge(out *Outcome, tapes []*tape.Tape) error {
 	recorded, ignored := r.of.tapes(), r.policies.Ignored()
 	for i, t := range recorded {
 		if report.Seen && !capture.MadeByTee(t) { // what no model was shown cannot come again
-			if ignored = append(slices.Clone(ignored), rerun.NotShown...); !toldByTranscript(t) {
-				recorded[i] = rerun.AsShown(t) // a transcript has what the model was told
+			ignored = append(slices.Clone(ignored), rerun.NotShown...)
+			if toldByTranscript(t) { // it has what the model was told, and the question without what the program adds
+				ignored = append(ignored, compare.FieldUserMessage) // another one misses its request
+			} else {
+				recorded[i] = rerun.AsShown(t)
 			}
 		}
 	}

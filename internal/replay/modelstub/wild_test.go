@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/tapedeck/tapedeck/internal/reading/evidence"
+	"github.com/tapedeck/tapedeck/internal/reading/imports/foreign"
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/tape"
@@ -27,13 +28,18 @@ import (
 // wildTapes are made of the telemetry of a published program, as testdata/wild/README.md says.
 func wildTapes(t *testing.T, name string) []*tape.Tape {
 	t.Helper()
+	return tapesOf(t, filepath.Join("testdata/wild", name+".otlp.json.zst"), filepath.Join("testdata/wild", name+".logs.json.zst"))
+}
+
+// tapesOf are the tapes of files, those of most model calls first. A file that is not there says nothing.
+func tapesOf(t *testing.T, paths ...string) []*tape.Tape {
+	t.Helper()
 	set := evidence.NewSet()
-	for _, signal := range []string{"otlp", "logs"} {
-		path := filepath.Join("testdata/wild", name+"."+signal+".json.zst")
+	for _, path := range paths {
 		if _, err := os.Stat(path); os.IsNotExist(err) {
 			continue
 		}
-		for document, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
+		for document, err := range foreign.ReadFile(path, nil, otlpfile.Options{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +55,7 @@ func wildTapes(t *testing.T, name string) []*tape.Tape {
 	tapes = slices.DeleteFunc(tapes, func(t *tape.Tape) bool { return t.Usage.ModelCalls == 0 })
 	slices.SortStableFunc(tapes, func(a, b *tape.Tape) int { return b.Usage.ModelCalls - a.Usage.ModelCalls })
 	if len(tapes) == 0 {
-		t.Fatalf("%s: no tape", name)
+		t.Fatalf("%v: no tape", paths)
 	}
 	return tapes
 }
@@ -71,9 +77,14 @@ type logged struct {
 	} `json:"calls"`
 }
 
-func wildRequests(t *testing.T, name string) (list []logged) {
+func wildRequests(t *testing.T, name string) []logged {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata/wild", name+".server.jsonl.zst"))
+	return requestsOf(t, filepath.Join("testdata/wild", name+".server.jsonl.zst"))
+}
+
+func requestsOf(t *testing.T, path string) (list []logged) {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +185,22 @@ func TestPublishedProgramsAreAnsweredAsRecorded(t *testing.T) {
 			t.Errorf("%s: %d requests", name, len(requests))
 		}
 		wantInOrder(t, name, requests, served(t, wildTapes(t, name)[:1], requests))
+	}
+}
+
+// TestWhatAProgramSentIsAnsweredFromItsTranscript: the tape of a transcript replays the published program that
+// wrote it.
+func TestWhatAProgramSentIsAnsweredFromItsTranscript(t *testing.T) {
+	const imports = "../../../testdata/imports"
+	for format, version := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0", "gemini-cli": "gemini-cli-0.61.0"} {
+		for _, scenario := range []string{"plain", "parallel", "errors", "secret"} {
+			requests := requestsOf(t, filepath.Join(imports, "runs", version, scenario+".server.jsonl.zst"))
+			tapes := tapesOf(t, filepath.Join(imports, format, version, scenario+".jsonl.zst"))
+			if len(tapes) != 1 || len(requests) < tapes[0].Usage.ModelCalls {
+				t.Fatalf("%s %s: %d tapes, %d requests", format, scenario, len(tapes), len(requests))
+			}
+			wantInOrder(t, format+" "+scenario, requests, served(t, tapes, requests))
+		}
 	}
 }
 

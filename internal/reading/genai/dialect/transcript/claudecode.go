@@ -384,6 +384,7 @@ func (s *claudeSession) sayCall(c *claudeCall, o *dialect.Draft) {
 	if c.request == nil {
 		return
 	}
+	o.Quirks |= dialect.OmitsFirst // a header for billing
 	params := c.request.line.body.Get("params")
 	anthropic.ReadRequest(params, o)
 	if shape := s.shapes[c.request.line.body.Get("shapeHash").Str()]; !shape.IsAbsent() {
