@@ -25,10 +25,11 @@ import (
 )
 
 // icebergPython is a Python that has the packages that the tests of Iceberg tables ask, named by a variable.
-func icebergPython(t *testing.T, variable, packages string) string {
+// Where the variable required is 1, its absence is a failure.
+func icebergPython(t *testing.T, variable, required, packages string) string {
 	t.Helper()
 	python := os.Getenv(variable)
-	if python == "" && os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" && variable == "TAPEDECK_TEST_ICEBERG" {
+	if python == "" && os.Getenv(required) == "1" {
 		t.Fatalf("%s is not set; .ci/run sets it", variable)
 	}
 	if python == "" {
@@ -49,7 +50,7 @@ type scanned struct {
 // while one program compacts and another one erases a run. By the view that is shipped, each scan counts each
 // run once. In the end it counts what `tapedeck stats` does, and knows nothing of the erased run.
 func TestAnIcebergTableIsWholeInEveryScan(t *testing.T) {
-	python := icebergPython(t, "TAPEDECK_TEST_ICEBERG", "pyiceberg and duckdb")
+	python := icebergPython(t, "TAPEDECK_TEST_ICEBERG", "TAPEDECK_REQUIRE_SERVICES", "pyiceberg and duckdb")
 	t.Run("folder", func(t *testing.T) {
 		catalog := "sqlite:///" + filepath.Join(t.TempDir(), "catalog.db")
 		wholeInEveryScan(t, python, filepath.Join(t.TempDir(), "deck"), catalog, map[string]string{"type": "sql", "uri": catalog})
@@ -74,6 +75,9 @@ func TestAnIcebergTableIsWholeInEveryScan(t *testing.T) {
 func icebergServer(t *testing.T) string {
 	t.Helper()
 	jars := os.Getenv("TAPEDECK_TEST_ICEBERG_REST")
+	if jars == "" && os.Getenv("TAPEDECK_REQUIRE_SPARK") == "1" { // there is a JVM
+		t.Fatal("TAPEDECK_TEST_ICEBERG_REST is not set; .ci/run sets it")
+	}
 	if jars == "" {
 		t.Skip("TAPEDECK_TEST_ICEBERG_REST does not name a folder with the jars of a REST catalog; .ci/run makes one, where java and mvn are")
 	}
@@ -215,7 +219,7 @@ func wholeInEveryScan(t *testing.T, python, address, catalog string, opened map[
 // TestSparkReadsAnIcebergTable by the view that is shipped: position deletes, a compaction and an erasure
 // count.
 func TestSparkReadsAnIcebergTable(t *testing.T) {
-	python := icebergPython(t, "TAPEDECK_TEST_ICEBERG_SPARK", "pyspark")
+	python := icebergPython(t, "TAPEDECK_TEST_ICEBERG_SPARK", "TAPEDECK_REQUIRE_SPARK", "pyspark")
 	const runs = 400
 	address, catalog := filepath.Join(t.TempDir(), "deck"), filepath.Join(t.TempDir(), "catalog.db")
 	gone, sync := icebergDeck(t, address, "sqlite:///"+catalog, runs)
