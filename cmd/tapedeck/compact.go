@@ -39,7 +39,8 @@ killed at any time: readers see the same, and calling it again goes on. It needs
 about three times --max-bytes of memory, whatever the size of the deck.
 
 Before it merges, verdicts that came in a trace of their own are given to the runs
-whose answer or conversation they name, as join does it.
+whose answer or conversation they name, as join does it. Of several shards the
+first one does so.
 
 One line of JSON per merge is printed, and one with the sums at the end. The exit
 code is 0 if everything is done, 1 if tapes could not be made of some evidence,

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -42,6 +44,40 @@ func TestAVerdictByHandAndByAScorer(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestJoinAndCompactGiveLateVerdicts: one in a trace of its own names the answer of a run.
+func TestJoinAndCompactGiveLateVerdicts(t *testing.T) {
+	late := filepath.Join(t.TempDir(), "late.json")
+	record := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1795200000000000000","traceId":"` + strings.Repeat("e1", 16) + `","eventName":"gen_ai.evaluation.result","attributes":[` +
+		`{"key":"gen_ai.evaluation.name","value":{"stringValue":"tone"}},{"key":"gen_ai.evaluation.score.label","value":{"stringValue":"rude"}},{"key":"gen_ai.response.id","value":{"stringValue":"resp_1"}}]}]}]}]}`
+	if err := os.WriteFile(late, []byte(record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for layout, of := range map[string]struct {
+		command []string
+		said    string
+	}{"files": {[]string{"join"}, "1 runs have verdicts that came in other traces"}, "reels": {[]string{"compact", "--grace", "0s"}, `"given":1`}} {
+		dir := t.TempDir()
+		if got := tapedeck(t, "derive", "../../testdata/conventions/t0.jsonl", late, "--to", dir, "--layout", layout, "--redact", "off"); got.code != exitOK {
+			t.Fatalf("%+v", got)
+		}
+		judged := func() bool { return tapedeck(t, "ls", dir, "--verdict", "tone=rude", "--format", "refs").stdout != "" }
+		if judged() {
+			t.Errorf("%s: it has the verdict before %s", layout, of.command[0])
+		}
+		if layout == "files" {
+			if got := tapedeck(t, "join", dir, "--dry-run"); got.code != exitOK || !strings.Contains(got.stderr, of.said) || judged() {
+				t.Errorf("a rehearsal: %+v", got)
+			}
+		}
+		if got := tapedeck(t, append(of.command, dir)...); got.code != exitOK || !strings.Contains(got.stdout+got.stderr, of.said) || !judged() {
+			t.Errorf("%s: %+v", of.command[0], got)
+		}
+		if got := tapedeck(t, append(of.command, dir)...); got.code != exitOK || strings.Contains(got.stdout+got.stderr, of.said) {
+			t.Errorf("%s again: %+v", of.command[0], got)
+		}
 	}
 }
 

@@ -48,11 +48,11 @@ type Sums struct {
 	Failed int // traces that could not be read, and verdicts that could not be written
 }
 
-// MaxRuns bounds the runs that one name stands for: a conversation may have many.
-const MaxRuns = 1000
-
-// MaxGiven bounds the runs that are given verdicts in one call. The next call goes on.
-const MaxGiven = 10_000
+// Bounds. Tests set others.
+var (
+	mostRuns  = 1000   // that one name stands for: a conversation may have many
+	mostGiven = 10_000 // runs that are given verdicts in one call; the next call goes on
+)
 
 // batch is how many runs are written together: those of a deck of reels share objects.
 const batch = 512
@@ -89,8 +89,8 @@ func Give(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 		if err != nil && !g.fail(g.Say, fmt.Errorf("give verdicts to trace %s: %w", to.location.TraceID, err)) {
 			return g.sums, err
 		}
-		if g.sums.Runs == MaxGiven {
-			g.fail(g.Say, fmt.Errorf("%d runs were given verdicts; call it again for the others", MaxGiven))
+		if g.sums.Runs == mostGiven {
+			g.fail(g.Say, fmt.Errorf("%d runs were given verdicts; call it again for the others", mostGiven))
 			break
 		}
 	}
@@ -242,9 +242,9 @@ func (g *giver) match(r view.Run, given map[target]map[*source][]string) {
 		if len(sources) == 0 {
 			continue
 		}
-		if g.reached[k]++; g.reached[k] > MaxRuns {
-			if g.reached[k] == MaxRuns+1 {
-				g.fail(g.Say, fmt.Errorf("a verdict names a conversation of more than %d runs; the others are not given it", MaxRuns))
+		if g.reached[k]++; g.reached[k] > mostRuns {
+			if g.reached[k] == mostRuns+1 {
+				g.fail(g.Say, fmt.Errorf("a verdict names a conversation of more than %d runs; the others are not given it", mostRuns))
 			}
 			continue
 		}

@@ -16,7 +16,9 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/compaction"
+	"github.com/tapedeck/tapedeck/internal/deck/derive"
 	"github.com/tapedeck/tapedeck/internal/deck/ingest"
+	"github.com/tapedeck/tapedeck/internal/deck/keep"
 	"github.com/tapedeck/tapedeck/internal/deck/lateverdict"
 	"github.com/tapedeck/tapedeck/internal/deck/reel/view"
 	"github.com/tapedeck/tapedeck/internal/deck/runs"
@@ -94,15 +96,20 @@ func (w *world) open(layout deck.Layout) {
 
 func (w *world) write(tenant string, docs ...otlpfile.Document) {
 	w.Helper()
+	w.writeWith(derive.Options{}, tenant, docs...)
+}
+
+func (w *world) writeWith(o derive.Options, tenant string, docs ...otlpfile.Document) {
+	w.Helper()
+	in := ingest.NewBatch(nil, nil)
 	for _, doc := range docs {
-		in := ingest.NewBatch(nil, nil)
 		if err := in.Add(doc); err != nil {
 			w.Fatal(err)
 		}
-		to := &ingest.Writer{Tenant: tenant, NoJoin: true, Say: w.Logf}
-		if err := to.Write(w.Context(), w.deck, in); err != nil {
-			w.Fatal(err)
-		}
+	}
+	to := &ingest.Writer{Options: o, Tenant: tenant, NoJoin: true, Say: w.Logf}
+	if err := to.Write(w.Context(), w.deck, in); err != nil {
+		w.Fatal(err)
 	}
 	w.open("")
 }
@@ -283,6 +290,45 @@ func TestVerdictsShareReels(t *testing.T) {
 	w.give(lateverdict.Sums{Traces: 1})
 	if got := len(w.verdicts()); got != 39 {
 		t.Errorf("%d verdicts after one was taken away", got)
+	}
+}
+
+// TestAGiftIsBounded: one name stands for so many runs, one call gives so many verdicts, and the next goes on.
+func TestAGiftIsBounded(t *testing.T) {
+	lateverdict.Bound(t, 3, 5)
+	w := newWorld(t, deck.LayoutReels)
+	var docs []otlpfile.Document
+	for i := range byte(8) {
+		docs = append(docs, traces(call(i+1, fmt.Sprint("resp-", i), "chat", "")), logs(record(0xb0+i, "each", "gen_ai.response.id", fmt.Sprint("resp-", i))))
+	}
+	w.write("default", docs...)
+	w.give(lateverdict.Sums{Traces: 8, Runs: 5, Failed: 1}) // which says that there are more
+	w.open("")
+	w.give(lateverdict.Sums{Traces: 8, Runs: 3})
+	w.write("default", logs(record(0xa1, "all", "gen_ai.conversation.id", "chat")))
+	w.give(lateverdict.Sums{Traces: 9, Runs: 3, Failed: 1})
+	if got := len(w.verdicts()); got != 8+3 {
+		t.Errorf("%d verdicts", got)
+	}
+}
+
+// TestARunWithoutContentGetsNoVerdict: evidence with a verdict alone would take the place of what is known of it.
+func TestARunWithoutContentGetsNoVerdict(t *testing.T) {
+	w := newWorld(t, deck.LayoutReels)
+	w.writeWith(derive.Options{Keep: &keep.Config{Errors: true}}, "default", traces(call(1, "resp-1", "", "")))
+	w.write("default", logs(record(0xa1, "n", "gen_ai.response.id", "resp-1")))
+	w.give(lateverdict.Sums{Traces: 1})
+	known := 0
+	for r, err := range view.Select(t.Context(), w.deck, view.Query{Dropped: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known++; !r.Dropped() || r.TraceID[:2] != "01" {
+			t.Errorf("%+v", r.Meta)
+		}
+	}
+	if known != 1 {
+		t.Errorf("%d runs are known", known)
 	}
 }
 
