@@ -90,7 +90,7 @@ could not be read, or a deck not be read or written.`,
 				}
 				return f.carry(cmd.Context(), args, tenant, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			if flag := changedOf(cmd, slices.Concat([]string{"layout"}, redactionNames, filterNames())); flag != "" {
+			if flag := changedOf(cmd, slices.Concat([]string{"layout"}, redactionNames(), filterNames())); flag != "" {
 				return fmt.Errorf("--%s is about decks, and needs --to", flag)
 			}
 			f.options.Producer = generation.Producer()

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/generation"
@@ -19,7 +20,12 @@ import (
 )
 
 // redactionNames are the flags that say how files are redacted.
-var redactionNames = []string{"redact", "redaction-key-file", "redaction-key-scope", "allow-key-change", "no-gate"}
+func redactionNames() (names []string) {
+	cmd := &cobra.Command{}
+	new(redactionFlags).add(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
 
 // takesFiles tells files that become evidence from a deck that is carried, and refuses flags of the other
 // one.
@@ -38,7 +44,7 @@ func (f *importFlags) takesFiles(cmd *cobra.Command, args []string) (bool, error
 	case decks > 0 && len(args) > 1:
 		return false, errors.New("import --to carries one DECK, or takes files and folders")
 	case decks > 0:
-		if flag := changedOf(cmd, redactionNames); flag != "" {
+		if flag := changedOf(cmd, redactionNames()); flag != "" {
 			return false, fmt.Errorf("--%s is about files; what a deck holds is carried as it is", flag)
 		}
 		return false, nil
