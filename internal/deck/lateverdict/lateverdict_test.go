@@ -293,7 +293,8 @@ func TestVerdictsShareReels(t *testing.T) {
 	}
 }
 
-// TestAGiftIsBounded: one name stands for so many runs, one call gives so many verdicts, and the next goes on.
+// TestAGiftIsBounded: one name stands for so many runs, one call gives so many verdicts, and the next goes
+// on.
 func TestAGiftIsBounded(t *testing.T) {
 	lateverdict.Bound(t, 3, 5)
 	w := newWorld(t, deck.LayoutReels)
@@ -312,7 +313,8 @@ func TestAGiftIsBounded(t *testing.T) {
 	}
 }
 
-// TestARunWithoutContentGetsNoVerdict: evidence with a verdict alone would take the place of what is known of it.
+// TestARunWithoutContentGetsNoVerdict: evidence with a verdict alone would take the place of what is known of
+// it.
 func TestARunWithoutContentGetsNoVerdict(t *testing.T) {
 	w := newWorld(t, deck.LayoutReels)
 	w.writeWith(derive.Options{Keep: &keep.Config{Errors: true}}, "default", traces(call(1, "resp-1", "", "")))

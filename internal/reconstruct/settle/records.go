@@ -32,8 +32,8 @@ func InRecords(k *ledger.Call) bool { return len(k.Nodes) > 0 && k.Nodes[0].Span
 // reports.
 //
 // Needs: the same tokens at the same time, and no other call of either kind that has them; of several, where
-// one side tells no content, the one that began closest. Clocks of two traces may differ: a call of other times is taken too if it is the only one with these tokens, and a
-// finding says so.
+// one side tells no content, the one that began closest. Clocks of two traces may differ: a call of other
+// times is taken too if it is the only one with these tokens, and a finding says so.
 // Refuses: two answers of different models or ids; two calls of one part.
 // Seen in: the event log of Claude Code, whose records lie in another trace than its spans; the transcript of
 // Codex beside its spans, which tell no content.

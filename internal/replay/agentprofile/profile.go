@@ -36,7 +36,8 @@ type Profile struct {
 	// Lacks says what no setting brings.
 	Lacks string
 	// Transcripts is where the program keeps its own records of sessions. Where a recording needs them beside
-	// the telemetry, HomeVariable is the variable with another folder in place of the first one below the home.
+	// the telemetry, HomeVariable is the variable with another folder in place of the first one below the
+	// home.
 	Transcripts, HomeVariable string
 }
 

@@ -75,9 +75,9 @@ func records(ld plog.Logs) (list []plog.LogRecord) {
 // mostTranscripts bounds the files that are looked at.
 const mostTranscripts = 100_000
 
-// AddTranscripts adds what a program has written down of the sessions that its telemetry names, as evidence of
-// the trace with most evidence: one run, told by spans and by its transcript. A session that began before the
-// command is left to the import, because its earlier prompts are runs of their own.
+// AddTranscripts adds what a program has written down of the sessions that its telemetry names, as evidence
+// of the trace with most evidence: one run, told by spans and by its transcript. A session that began before
+// the command is left to the import, because its earlier prompts are runs of their own.
 func (c *Capture) AddTranscripts(p *agentprofile.Profile, began time.Time) {
 	folder := p.TranscriptFolder(c.Environ)
 	trace, some := mainTrace(c.held)

@@ -188,8 +188,8 @@ func TestPublishedProgramsAreAnsweredAsRecorded(t *testing.T) {
 	}
 }
 
-// TestWhatAProgramSentIsAnsweredFromItsTranscript: the tape of a transcript replays the published program that
-// wrote it.
+// TestWhatAProgramSentIsAnsweredFromItsTranscript: the tape of a transcript replays the published program
+// that wrote it.
 func TestWhatAProgramSentIsAnsweredFromItsTranscript(t *testing.T) {
 	const imports = "../../../testdata/imports"
 	for format, version := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0", "gemini-cli": "gemini-cli-0.61.0"} {

@@ -25,8 +25,8 @@ const (
 	// RecordsNew: of a request that names the response before it, what is new alone is recorded. All of the
 	// conversation was sent.
 	RecordsNew
-	// OmitsFirst: what the instructions begin with is left out of the messages. What is recorded of the system
-	// followed it.
+	// OmitsFirst: what the instructions begin with is left out of the messages. What is recorded of the
+	// system followed it.
 	OmitsFirst
 
 	// OmitsArgs: {} stands for the arguments of a streamed call, whatever they were.

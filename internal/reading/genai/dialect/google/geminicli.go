@@ -263,8 +263,8 @@ func joinChunks(chunks []decode.Message) []decode.Message {
 // GeminiID drops the name of the tool that stands before some call ids.
 func GeminiID(name, id string) string { return strings.TrimPrefix(id, name+"__") }
 
-// OpenGeminiResults takes off what Gemini CLI puts around results and ids in a message list. It marks what the
-// program says of the session as injected.
+// OpenGeminiResults takes off what Gemini CLI puts around results and ids in a message list. It marks what
+// the program says of the session as injected.
 func OpenGeminiResults(messages []decode.Message) {
 	for _, m := range messages {
 		for i := range m.Parts {
