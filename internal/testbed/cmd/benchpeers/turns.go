@@ -49,6 +49,7 @@ type line struct {
 
 // run measures all pipelines under all loads, and prints the medians of the rounds in the end.
 func (b *bench) run(ctx context.Context, rounds int) error {
+	defer func() { removeAll(b.spent) }()
 	var lines []*line
 	for _, l := range b.loads {
 		for _, p := range b.pipelines {
