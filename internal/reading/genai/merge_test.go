@@ -66,3 +66,32 @@ func TestStatusThatIsAnErrorAsAnObjectSaysWhatItsDataSays(t *testing.T) {
 		}
 	}
 }
+
+// TestAWholeReportTakesNothingOfAPartOne: a whole request takes no answer that it goes on after, and an answer
+// whose calls were left out is taken from a report that has them.
+func TestAWholeReportTakesNothingOfAPartOne(t *testing.T) {
+	message := func(parts ...decode.Part) []decode.Message {
+		return []decode.Message{{Role: tape.RoleAssistant, Parts: parts}}
+	}
+	said, call := decode.TextPart("I look."), decode.CallPart("c1", "f", exactjson.Value{})
+	span := func(request ...decode.Message) *dialect.Report {
+		return dialect.NewReport(dialect.Model, func(o *dialect.Draft) {
+			o.Request, o.Response, o.ResponseLabel = request, message(said), tape.Lossy
+		})
+	}
+	record := func(text string) *dialect.Report {
+		return dialect.NewReport(dialect.Model, func(o *dialect.Draft) {
+			o.Quirks, o.Request, o.PreviousID, o.Response = dialect.OmitsFirst, message(said), "r0", message(decode.TextPart(text), call)
+		})
+	}
+	whole := Merge(span(decode.Message{Role: tape.RoleUser}), record("I look."))
+	if whole.Quirks != 0 || whole.PreviousID != "" || whole.Request[0].Role != tape.RoleUser {
+		t.Errorf("a whole request took %v after %q", whole.Quirks, whole.PreviousID)
+	}
+	if len(whole.Response[0].Parts) != 2 || whole.ResponseLabel != "" {
+		t.Errorf("the answer is %v, %s", whole.Response, whole.ResponseLabel)
+	}
+	if part := Merge(span(), record("another answer")); part.PreviousID != "r0" || !part.Quirks.Has(dialect.OmitsFirst) || len(part.Response[0].Parts) != 1 {
+		t.Errorf("after %q, answer %v", part.PreviousID, part.Response)
+	}
+}

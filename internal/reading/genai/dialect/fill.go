@@ -25,13 +25,28 @@ func (d *Draft) fill(other *Report) {
 		d.Class, d.NoiseReason = other.Class, other.NoiseReason
 		d.RunSpan, d.WeakAgent, d.Body = other.RunSpan, other.WeakAgent, other.Body
 	}
-	d.Base.fill(&other.Base)
-	d.ModelCall.fill(other.ModelCall)
+	base, call := &other.Base, other.ModelCall
+	if base.Quirks.Has(partialRequests) && len(d.Request) > 0 {
+		base, call = withoutPartialRequest(*base, *call)
+	}
+	d.Base.fill(base)
+	d.ModelCall.fill(call)
 	d.ToolCall.fill(other.ToolCall)
 	d.InOut.fill(other.InOut)
 	d.Step.fill(other.Step)
 	decode.FillContent(&d.Query, other.Query)
 	decode.FillList(&d.Documents, other.Documents)
+}
+
+// partialRequests are the quirks of producers that record a part of each request.
+const partialRequests = RecordsNew | OmitsFirst
+
+// withoutPartialRequest returns a report without its request and what belongs to that alone. A report with a
+// request of its own takes neither.
+func withoutPartialRequest(b Base, m ModelCall) (*Base, *ModelCall) {
+	b.Quirks &^= partialRequests
+	m.Request, m.RequestLabel, m.PreviousID = nil, "", ""
+	return &b, &m
 }
 
 func (b *Base) fill(other *Base) {
@@ -82,7 +97,7 @@ func (m *ModelCall) fill(other *ModelCall) {
 	if len(m.Request) == 0 && m.RequestLabel == "" {
 		m.Request, m.RequestLabel = other.Request, other.RequestLabel
 	}
-	if m.yieldsTo(other.Response) {
+	if m.yieldsTo(other) {
 		m.Response, m.ResponseLabel = other.Response, other.ResponseLabel
 	}
 	decode.FillList(&m.Tools, other.Tools)
@@ -98,12 +113,40 @@ func (m *ModelCall) fill(other *ModelCall) {
 }
 
 // yieldsTo reports that another record of the answer says more than this one.
-func (m *ModelCall) yieldsTo(response []decode.Message) bool {
+func (m *ModelCall) yieldsTo(other *ModelCall) bool {
 	says := func(m decode.Message) bool { return len(m.Parts) > 0 }
-	if m.ResponseLabel == tape.Missing && len(response) > 0 {
-		return true
+	switch m.ResponseLabel {
+	case tape.Missing:
+		return len(other.Response) > 0
+	case tape.Lossy:
+		return other.ResponseLabel == "" && addsCalls(other.Response, m.Response)
 	}
-	return m.ResponseLabel == "" && !slices.ContainsFunc(m.Response, says) && (len(m.Response) == 0 || slices.ContainsFunc(response, says))
+	return m.ResponseLabel == "" && !slices.ContainsFunc(m.Response, says) && (len(m.Response) == 0 || slices.ContainsFunc(other.Response, says))
+}
+
+// addsCalls reports an answer that has the texts of another record of it, and calls of tools besides.
+func addsCalls(whole, part []decode.Message) bool {
+	all, alone := textsOf(whole), textsOf(part)
+	return all.calls > 0 && alone.calls == 0 && slices.Equal(all.texts, alone.texts)
+}
+
+type said struct {
+	texts []string
+	calls int
+}
+
+func textsOf(answer []decode.Message) (s said) {
+	for _, m := range answer {
+		for _, p := range m.Parts {
+			switch p.Type {
+			case tape.PartText:
+				s.texts = append(s.texts, p.Text)
+			case tape.PartToolCall:
+				s.calls++
+			}
+		}
+	}
+	return s
 }
 
 func (t *ToolCall) fill(other *ToolCall) {
