@@ -25,7 +25,7 @@ var settleRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledger
 	{ID: "settle/clients", Needs: ledger.AnyModel(settle.IsClient), Apply: settle.DropClients},
 	{ID: "settle/repeated-requests", Needs: ledger.AnyModel(settle.TellsRequestAlone), Apply: settle.DropRepeats},
 	{ID: "settle/equal-calls", Needs: ledger.EqualCallIDs, Apply: settle.DropEqualCalls},
-	{ID: "settle/log-records", Needs: ledger.AnyModel(settle.InRecords), Apply: settle.JoinRecords},
+	{ID: "settle/log-records", After: []rule.ID{"settle/equal-responses"}, Needs: ledger.AnyModel(settle.InRecords), Apply: settle.JoinRecords},
 	{ID: "settle/preparations", Needs: ledger.AnyModel(ledger.MayBeNoCall), Apply: settle.DropPreparations},
 	{ID: "settle/echoes", Needs: ledger.AnyTool(settle.NamesClass), Apply: settle.DropEchoes},
 	{ID: "settle/waits", After: []rule.ID{"settle/equal-calls"}, Needs: ledger.EqualCallIDs, Apply: settle.DropWaits},

@@ -49,22 +49,35 @@ func DropEqualCalls(c *ledger.Ledger) {
 func joinEqual(calls []*ledger.Call, merge func(a, b *genai.Report) *genai.Report, same func(a, b *ledger.Call) bool) []*ledger.Call {
 	type ids struct{ response, call string }
 	byIDs := map[ids][]*ledger.Call{}
-	return slices.DeleteFunc(slices.Clone(calls), func(b *ledger.Call) bool {
+	gone := map[*ledger.Call]bool{}
+	for _, b := range calls {
 		key := ids{b.Obs.ResponseID, b.Obs.CallID}
 		if key == (ids{}) {
-			return false
+			continue
 		}
 		i := slices.IndexFunc(byIDs[key], func(a *ledger.Call) bool { return same(a, b) })
 		if i < 0 {
 			byIDs[key] = append(byIDs[key], b)
-			return false
+			continue
 		}
-		a := byIDs[key][i]
-		a.Obs = merge(a.Obs, b.Obs)
+		a, of := byIDs[key][i], merge
+		if isRecordOf(a, b) {
+			a, b, byIDs[key][i] = b, a, b
+		}
+		if isRecordOf(b, a) {
+			of = genai.Merge
+		}
+		a.Obs = of(a.Obs, b.Obs)
 		a.AddReport(b.Nodes, b.Notes)
 		takeHeld(a, b)
-		return true
-	})
+		gone[b] = true
+	}
+	return slices.DeleteFunc(slices.Clone(calls), func(k *ledger.Call) bool { return gone[k] })
+}
+
+// isRecordOf reports a log record beside a span by the same clock. It completes the span.
+func isRecordOf(record, span *ledger.Call) bool {
+	return InRecords(record) && !InRecords(span) && record.Nodes[0].Span.TraceID() == span.Nodes[0].Span.TraceID()
 }
 
 // takeHeld gives a call the agent that another report of it holds.
