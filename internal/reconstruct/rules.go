@@ -72,6 +72,7 @@ var outcomeRules = rule.Stage[*ledger.Ledger]{Items: ledger.Items, Claims: ledge
 	{ID: "settle/second-reports", Needs: ledger.AnyTool(ledger.IsUnasked), Apply: settle.DropSecondReports},
 	{ID: "pair/failures", Needs: ledger.AnyTool(ledger.FailedCall), Apply: settle.NameFailures},
 	{ID: "pair/payloads", Needs: ledger.AnyTool(ledger.HasPayloads), Apply: pairing.SettlePayloads},
+	{ID: "pair/told-results", After: []rule.ID{"pair/payloads"}, Needs: ledger.AnyTool(pairing.HasRecord), Apply: pairing.TakeTold},
 	{ID: "pair/hand-offs", Needs: ledger.AnyTool(ledger.IsHandoff), Apply: func(c *ledger.Ledger) { c.HandedOver = pairing.Handoffs(c) }},
 	{ID: "recover/unexecuted-calls", After: []rule.ID{"pair/functions", "pair/hand-offs", "settle/second-reports"}, Needs: ledger.AnyModel(ledger.IsUnexecuted), Apply: recovery.RecoverCalls},
 	{ID: "recover/delegations", After: []rule.ID{"recover/unexecuted-calls"}, Needs: ledger.HasAgents, Apply: recovery.DelegateRecovered},
