@@ -133,6 +133,9 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return err
 	}
 	sayRedacted(stderr, &r.In.Redactor)
+	if err := sayOrigins(stderr, r.Capture); err != nil {
+		return err
+	}
 	if err := w.Write(ctx, d, r.In); err != nil {
 		return err
 	}
@@ -236,6 +239,15 @@ func (f *recordFlags) conclude(r *recorded, w *ingest.Writer, stderr io.Writer) 
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// sayOrigins says how many values of the tapes are of the telemetry, and how many of the transcript.
+func sayOrigins(stderr io.Writer, c *capture.Capture) error {
+	telemetry, transcript, some, err := c.Origins()
+	if some {
+		say(stderr, "values of the telemetry: %s; of the transcript: %s", telemetry, transcript)
+	}
+	return err
 }
 
 // sayExit says how a command ended, where it failed. It is the first line of what record says at the end.
