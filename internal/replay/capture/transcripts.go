@@ -5,6 +5,7 @@ package capture
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -19,13 +20,20 @@ import (
 // sessionKeys are attributes by which telemetry and transcripts name a session.
 var sessionKeys = []string{"session.id", "conversation.id", "gen_ai.conversation.id"}
 
-// sessionNames are the sessions that the telemetry names.
-type sessionNames map[string]bool
+// sessionNames are the sessions that telemetry or a transcript names, each with its traces.
+type sessionNames map[string]map[pcommon.TraceID]bool
 
-func (s sessionNames) add(m pcommon.Map) {
+func (s sessionNames) add(m pcommon.Map, trace pcommon.TraceID) {
 	for _, key := range sessionKeys {
-		if v, ok := m.Get(key); ok && v.Str() != "" {
-			s[v.Str()] = true
+		v, ok := m.Get(key)
+		if !ok || v.Str() == "" {
+			continue
+		}
+		if s[v.Str()] == nil {
+			s[v.Str()] = map[pcommon.TraceID]bool{}
+		}
+		if !trace.IsEmpty() {
+			s[v.Str()][trace] = true
 		}
 	}
 }
@@ -39,7 +47,7 @@ func (c *Capture) sessions(trace pcommon.TraceID) (names sessionNames, service s
 			for _, rs := range d.Traces.ResourceSpans().All() {
 				for _, ss := range rs.ScopeSpans().All() {
 					for _, span := range ss.Spans().All() {
-						if names.add(span.Attributes()); span.TraceID() == trace {
+						if names.add(span.Attributes(), span.TraceID()); span.TraceID() == trace {
 							service = serviceName(rs.Resource(), service)
 						}
 					}
@@ -47,7 +55,7 @@ func (c *Capture) sessions(trace pcommon.TraceID) (names sessionNames, service s
 			}
 		case otlpfile.SignalLogs:
 			for _, record := range records(d.Logs) {
-				names.add(record.Attributes())
+				names.add(record.Attributes(), record.TraceID())
 			}
 		}
 	}
@@ -77,7 +85,8 @@ const mostTranscripts = 100_000
 
 // AddTranscripts adds what a program has written down of the sessions that its telemetry names, as evidence
 // of the trace with most evidence: one run, told by spans and by its transcript. A session that began before
-// the command is left to the import, because its earlier prompts are runs of their own.
+// the command is left to the import, because its earlier prompts are runs of their own. So is a session of
+// several traces, unless the telemetry of the program tells neither requests nor answers.
 func (c *Capture) AddTranscripts(p *agentprofile.Profile, began time.Time) {
 	folder := p.TranscriptFolder(c.Environ)
 	trace, some := mainTrace(c.held)
@@ -91,40 +100,53 @@ func (c *Capture) AddTranscripts(p *agentprofile.Profile, began time.Time) {
 			return nil // what cannot be read is no transcript of this run
 		}
 		if info, err := entry.Info(); err == nil && !info.ModTime().Before(began) {
-			c.addTranscript(path, trace, service, names, began)
+			c.addTranscript(path, &told{trace, service, names, began, p.Lacks == ""})
 		}
 		return nil
 	})
 }
 
+// told is what the telemetry tells of the run that a transcript may be of.
+type told struct {
+	trace   pcommon.TraceID
+	service string
+	names   sessionNames
+	began   time.Time
+	content bool // of what was asked and answered
+}
+
 // addTranscript adds one file, if it is of a session that the telemetry names.
-func (c *Capture) addTranscript(path string, trace pcommon.TraceID, service string, names sessionNames, began time.Time) {
+func (c *Capture) addTranscript(path string, of *told) {
 	var lines []plog.Logs
 	first := pcommon.Timestamp(0)
+	own := sessionNames{}
 	for doc, err := range foreign.ReadFile(path, nil, otlpfile.Options{}) {
 		if err != nil {
 			c.Say("%s", err.Error())
 			continue
 		}
 		for _, record := range records(doc.Logs) {
-			own := sessionNames{}
-			if own.add(record.Attributes()); !own.among(names) {
+			one := sessionNames{}
+			if one.add(record.Attributes(), of.trace); of.names.traces(one) < 0 {
 				return
 			}
+			maps.Copy(own, one)
 			if at := record.Timestamp(); first == 0 || at < first {
 				first = at
 			}
-			record.SetTraceID(trace)
+			record.SetTraceID(of.trace)
 		}
 		for _, rl := range doc.Logs.ResourceLogs().All() {
-			rl.Resource().Attributes().PutStr("service.name", service)
+			rl.Resource().Attributes().PutStr("service.name", of.service)
 		}
 		lines = append(lines, doc.Logs)
 	}
 	switch {
 	case len(lines) == 0:
-	case first.AsTime().Before(began.Truncate(time.Second)): // programs round the times of lines
+	case first.AsTime().Before(of.began.Truncate(time.Second)): // programs round the times of lines
 		c.Say("%s tells of a session that began earlier: tapedeck import makes tapes of it", path)
+	case of.content && of.names.traces(own) > 1:
+		c.Say("%s tells of several runs, and is left aside: tapedeck import makes tapes of it", path)
 	default:
 		for _, ld := range lines {
 			c.AddLogs(ld)
@@ -133,11 +155,13 @@ func (c *Capture) addTranscript(path string, trace pcommon.TraceID, service stri
 	}
 }
 
-func (s sessionNames) among(names sessionNames) bool {
-	for name := range s {
-		if names[name] {
-			return true
+// traces counts the traces of the sessions that another list names, -1 where it names none of them.
+func (s sessionNames) traces(of sessionNames) (n int) {
+	n = -1
+	for name := range of {
+		if traces, ok := s[name]; ok {
+			n = max(n, len(traces))
 		}
 	}
-	return false
+	return n
 }

@@ -4,9 +4,13 @@
 package capture
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,28 +24,31 @@ import (
 )
 
 const (
-	codexTelemetry  = "../../../testdata/imports/runs/codex-0.171.0/"
-	codexTranscript = "../../../testdata/imports/codex/codex-0.171.0/"
+	recorded         = "../../../testdata/imports/"
+	codexTelemetry   = recorded + "runs/codex-0.171.0/"
+	codexTranscript  = recorded + "codex/codex-0.171.0/"
+	claudeTelemetry  = recorded + "runs/claude-code-2.1.332/"
+	claudeTranscript = recorded + "claude-code/claude-code-2.1.332/"
 )
 
-func codexProfile(t *testing.T) *agentprofile.Profile {
+func profileOf(t *testing.T, id string) *agentprofile.Profile {
 	t.Helper()
 	for i := range agentprofile.Table {
-		if agentprofile.Table[i].ID == "codex" {
+		if agentprofile.Table[i].ID == id {
 			return &agentprofile.Table[i]
 		}
 	}
-	t.Fatal("no profile of Codex")
+	t.Fatalf("no profile of %s", id)
 	return nil
 }
 
-// captured holds what Codex sent of a scenario.
-func captured(t *testing.T, scenario string, environ ...string) (c *Capture, said *strings.Builder) {
+// captured holds what a program sent of a scenario.
+func captured(t *testing.T, telemetry, scenario string, environ ...string) (c *Capture, said *strings.Builder) {
 	t.Helper()
 	said = &strings.Builder{}
 	c = &Capture{In: ingest.NewBatch(nil, nil), Environ: environ, Say: func(format string, args ...any) { fmt.Fprintf(said, format+"\n", args...) }}
 	for _, kind := range []string{"otlp", "logs"} {
-		for doc, err := range otlpfile.ReadFile(codexTelemetry+scenario+"."+kind+".json", nil, otlpfile.Options{}) {
+		for doc, err := range otlpfile.ReadFile(telemetry+scenario+"."+kind+".json", nil, otlpfile.Options{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,10 +108,10 @@ func TestATranscriptFillsInWhatTelemetryLacks(t *testing.T) {
 			for _, other := range []string{"plain", "parallel", "errors", "secret"} {
 				transcriptIn(t, home, other) // those of other sessions are left alone
 			}
-			c, _ := captured(t, scenario)
+			c, _ := captured(t, codexTelemetry, scenario)
 			alone := c.tapes(t)
-			c, said := captured(t, scenario, "CODEX_HOME="+home, "HOME=/none")
-			c.AddTranscripts(codexProfile(t), began)
+			c, said := captured(t, codexTelemetry, scenario, "CODEX_HOME="+home, "HOME=/none")
+			c.AddTranscripts(profileOf(t, "codex"), began)
 			both := c.tapes(t)
 			if len(alone) != 1 || len(both) != 1 {
 				t.Fatalf("%d runs by telemetry, %d by both", len(alone), len(both))
@@ -127,24 +134,110 @@ func TestATranscriptFillsInWhatTelemetryLacks(t *testing.T) {
 	}
 }
 
-// TestTranscriptsOfOthersAreLeftAlone: of another session, of one that began before, that was not changed, or
-// of a program whose telemetry is enough.
+// claudeTranscripts writes all transcripts of Claude Code below its folder.
+func claudeTranscripts(t *testing.T, home string) {
+	t.Helper()
+	err := filepath.WalkDir(claudeTranscript, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		lines, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(home, "projects", strings.TrimSuffix(strings.TrimPrefix(path, filepath.FromSlash(claudeTranscript)), ".zst"))
+		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, lines, 0o600))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestATranscriptCompletesSpansWithContent: the spans of Claude Code without raw bodies tell texts and results
+// of tools. The transcript adds requests, calls and what the model was told, and no model call stands twice.
+func TestATranscriptCompletesSpansWithContent(t *testing.T) {
+	home := t.TempDir()
+	claudeTranscripts(t, home)
+	began := time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
+	of := func(scenario string) *Capture {
+		c, said := captured(t, claudeTelemetry, scenario, "CLAUDE_CONFIG_DIR="+home, "HOME=/none")
+		if c.AddTranscripts(profileOf(t, "claude"), began); !strings.Contains(said.String(), "the transcript is evidence") {
+			t.Errorf("said:\n%s", said)
+		}
+		return c
+	}
+	for scenario, told := range map[string]Values{
+		"plain":    {Requests: 1},
+		"parallel": {Requests: 4, Answers: 3, Results: 2},
+		"errors":   {Requests: 5, Answers: 4, Results: 4},
+		"secret":   {Requests: 3, Answers: 2, Results: 1},
+		"subagent": {Requests: 5, Answers: 3, Results: 2},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			alone, _ := captured(t, claudeTelemetry, scenario)
+			before := modelCalls(alone.tapes(t))
+			c := of(scenario)
+			both := c.tapes(t)
+			if len(both) != 1 || both[0].Fidelity.Grade != tape.GradeOffline {
+				t.Fatalf("%d runs, grade %s", len(both), both[0].Fidelity.Grade)
+			}
+			after := modelCalls(both)
+			if len(after) != len(before) {
+				t.Fatalf("%d model calls, by telemetry %d", len(after), len(before))
+			}
+			for i, e := range after {
+				if e.Request == nil || e.Response == nil || e.Response.Message == "" || len(e.SpanIDs) != 2 {
+					t.Errorf("event %d is not told by both: %v", e.Seq, e.SpanIDs)
+				}
+				if !e.StartedAt.Equal(before[i].StartedAt) || e.DurationMS != before[i].DurationMS {
+					t.Errorf("event %d has other times than its span", e.Seq)
+				}
+			}
+			if _, got, _, err := c.Origins(); err != nil || got != told {
+				t.Errorf("of the transcript: %s, %v", got, err)
+			}
+			again := of(scenario)
+			slices.Reverse(again.held)
+			again.held = append(again.held, again.held...)
+			if !bytes.Equal(again.tapes(t)[0].AppendJSON(nil), both[0].AppendJSON(nil)) {
+				t.Error("the tape depends on the order in which its evidence came")
+			}
+		})
+	}
+}
+
+func modelCalls(tapes []*tape.Tape) (list []tape.Event) {
+	for _, t := range tapes {
+		for _, e := range t.Events {
+			if e.Type == tape.EventModelCall {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// TestTranscriptsOfOthersAreLeftAlone: of another session, of one that began before, that was not changed, of
+// a program whose telemetry is enough, or of a session of several traces.
 func TestTranscriptsOfOthersAreLeftAlone(t *testing.T) {
 	began := time.Date(2026, 11, 28, 22, 0, 0, 0, time.UTC)
 	home := t.TempDir()
 	transcriptIn(t, home, "plain")
+	claudeTranscripts(t, home)
 	unknown := &agentprofile.Profile{Transcripts: "~/.codex/sessions"}
+	codex := profileOf(t, "codex")
 	for name, of := range map[string]struct {
-		scenario, says string
-		began          time.Time
-		profile        *agentprofile.Profile
+		telemetry, scenario, says string
+		began                     time.Time
+		profile                   *agentprofile.Profile
 	}{
-		"another session": {"errors", "", began, codexProfile(t)},
-		"began before":    {"plain", "began earlier", began.Add(2 * time.Hour), codexProfile(t)},
-		"not changed":     {"plain", "", time.Now().Add(time.Hour), codexProfile(t)},
-		"enough":          {"plain", "", began, unknown},
+		"another session": {codexTelemetry, "errors", "", began, codex},
+		"began before":    {codexTelemetry, "plain", "began earlier", began.Add(2 * time.Hour), codex},
+		"not changed":     {codexTelemetry, "plain", "", time.Now().Add(time.Hour), codex},
+		"enough":          {codexTelemetry, "plain", "", began, unknown},
+		"several traces":  {claudeTelemetry, "compact", "tells of several runs", began.Add(-2 * time.Hour), profileOf(t, "claude")},
 	} {
-		c, said := captured(t, of.scenario, "CODEX_HOME="+home, "HOME="+home)
+		c, said := captured(t, of.telemetry, of.scenario, "CODEX_HOME="+home, "CLAUDE_CONFIG_DIR="+home, "HOME="+home)
 		before := c.Len()
 		c.AddTranscripts(of.profile, of.began)
 		if c.Len() != before || !strings.Contains(said.String(), of.says) || of.says == "" && said.Len() > 0 {
