@@ -79,6 +79,27 @@ func resend(b *testing.B, around string) {
 	}
 }
 
+// BenchmarkRecorded redacts the recorded traces in a process that has a gate, so the spans in which nothing is
+// found are noted. first forgets all texts before each round, again has met them all.
+func BenchmarkRecorded(b *testing.B) {
+	recorded, err := agentload.Recorded("../../testdata/corpus")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := ptrace.NewTraces()
+	for _, td := range recorded {
+		td.ResourceSpans().MoveAndAppendTo(all.ResourceSpans())
+	}
+	b.Run("copy", func(b *testing.B) { measure(b, nil, all) })
+	r := testRedactor(b)
+	ProofOf(r.profile)
+	b.Run("first", func(b *testing.B) { measureForgetting(b, r, all) })
+	met := ptrace.NewTraces()
+	all.CopyTo(met)
+	r.Traces(met, nil)
+	b.Run("again", func(b *testing.B) { measure(b, r, all) })
+}
+
 func measureForgetting(b *testing.B, r *Redactor, list ...ptrace.Traces) {
 	forget := func() { r.Remember(true) }
 	measureWith(b, forget, func(to ptrace.Traces) { r.Traces(to, nil) }, list...)

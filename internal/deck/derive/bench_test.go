@@ -161,6 +161,76 @@ func BenchmarkGate(b *testing.B) {
 	})
 }
 
+// BenchmarkRecorded renders the tapes of the recorded traces, and reads them as the gate does. An operation is all of them.
+func BenchmarkRecorded(b *testing.B) {
+	traces, err := agentload.Recorded("../../../testdata/corpus")
+	if err != nil {
+		b.Fatal(err)
+	}
+	heapgoal.Start()
+	gate, err := NewGate(redact.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	redactor, err := redact.New(redact.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	redactor.Seal()
+	var runs [][]*tape.Tape
+	var files [][]deck.File
+	for _, td := range traces {
+		redactor.Traces(td, nil)
+		set := evidence.NewSet()
+		set.AddTraces(td)
+		for _, tr := range set.Split() {
+			tapes, _ := reconstruct.Trace(tr, reconstruct.Options{Tenant: "default", Redaction: tape.Redaction{Policy: "none"}})
+			runs = append(runs, tapes)
+			var rendered []deck.File
+			for _, t := range tapes {
+				of, _, err := generation.Files(nil, t, generation.DefaultFormats)
+				if err != nil {
+					b.Fatal(err)
+				}
+				rendered = append(rendered, of...)
+			}
+			files = append(files, rendered)
+		}
+	}
+	measure := func(name string, run func()) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			began := cputime.Used()
+			for b.Loop() {
+				run()
+			}
+			b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(b.N*len(runs)), "cpu-ns/trace")
+		})
+	}
+	var text []byte
+	measure("render", func() {
+		for _, tapes := range runs {
+			text = text[:0]
+			for _, t := range tapes {
+				if _, text, err = generation.Files(text, t, generation.DefaultFormats); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	measure("gate", func() {
+		for _, of := range files {
+			gate.redactor.ClearJSON(func(yield func([]byte) bool) {
+				for _, f := range of {
+					if !yield(f.Body) {
+						return
+					}
+				}
+			})
+		}
+	})
+}
+
 // BenchmarkWrite is the whole export: evidence to part, tape and oracle in a deck. The deck of reels has the
 // gate too.
 func BenchmarkWrite(b *testing.B) {

@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reading/otlpfile"
 )
 
-// recorded reads the requests of all files of traces below a folder.
-func recorded(folder string) (requests []ptrace.Traces, err error) {
+// Recorded reads the requests of all files of traces below a folder.
+func Recorded(folder string) (requests []ptrace.Traces, err error) {
 	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".otlp.json") {
 			return err

@@ -203,7 +203,7 @@ func NewLoad(shape string) (Load, error) {
 		load.Shape, load.Runs, load.Requests, load.RunsInTrace = Short, 25, 5, 5
 	case "corpus":
 		var err error
-		load.Recorded, err = recorded("testdata/corpus")
+		load.Recorded, err = Recorded("testdata/corpus")
 		return load, err
 	case "long":
 		load.Shape, load.Runs, load.Requests = Long, 4, 20
