@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // What is typed into the fields of forms. Tools of browsers say which field it is in words ({"element":
@@ -35,36 +34,69 @@ var (
 	notTypedLast = wordSet("label placeholder caption tooltip")
 )
 
-// asked3 has the first three bytes of each word by which a label asks for something, five bits of each: their
-// case does not count. Most labels are identifiers and types, which have none of them.
-var asked3 = func() (begins [1 << 15]bool) {
-	words := slices.Concat(askedWords, askedKeys, slices.Collect(maps.Keys(askedShort)), slices.Collect(maps.Keys(askedCodes)), []string{"time"})
-	for _, w := range words {
-		for third := range byte(32) {
-			if len(w) > 2 {
-				third = w[2]
+// asking is a word by which a label asks for something.
+type asking struct {
+	word  string
+	asks  asks // by the word alone, wherever it stands
+	apart bool // only as one of the words of the label
+}
+
+// askingBy lists these words by the lower five bits of their first byte: their case does not count.
+var askingBy = func() (by [1 << 5][]asking) {
+	add := func(asks asks, apart bool, words ...string) {
+		for _, w := range words {
+			by[w[0]&31] = append(by[w[0]&31], asking{w, asks, apart})
+		}
+	}
+	add(asksPassword, false, askedWords...)
+	add(asksKey, false, askedKeys...)
+	add(asksNothing, true, slices.Sorted(maps.Keys(askedShort))...)
+	add(asksNothing, true, slices.Sorted(maps.Keys(askedCodes))...)
+	add(asksNothing, true, "time") // one-time
+	return by
+}()
+
+// asked3 has a bit for the first three bytes of each of these words, by five bits of each. Most labels are
+// identifiers and types, which have none of them.
+var asked3 = func() (begins [1 << 10]uint32) {
+	for _, list := range askingBy {
+		for _, a := range list {
+			for third := range byte(32) {
+				if len(a.word) > 2 {
+					third = a.word[2]
+				}
+				at, bit := threeOf(a.word[0], a.word[1], third)
+				begins[at] |= bit
 			}
-			begins[threeOf(w[0], w[1], third)] = true
 		}
 	}
 	return begins
 }()
 
-func threeOf(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
+// threeOf returns the place of three bytes in asked3.
+func threeOf(a, b, c byte) (at int, bit uint32) { return int(a&31)<<5 | int(b&31), 1 << (c & 31) }
 
-// mayAsk reports whether a label can have a word by which it asks for something. Letters beyond ASCII have
-// other bytes in lower case.
-func mayAsk(label string) bool {
+// askedBy says what a label asks for by the words that stand anywhere in it, and whether it may ask for
+// something by one that stands apart.
+func askedBy(label string) (a asks, apart bool) {
+	if !isASCII(label) { // whose letters have other bytes in lower case
+		label = strings.ToLower(label)
+	}
 	for i := range len(label) - 1 {
 		third := byte(0)
 		if i+2 < len(label) {
 			third = label[i+2]
 		}
-		if label[i] >= utf8.RuneSelf || asked3[threeOf(label[i], label[i+1], third)] {
-			return true
+		if at, bit := threeOf(label[i], label[i+1], third); asked3[at]&bit == 0 {
+			continue
+		}
+		for _, w := range askingBy[label[i]&31] {
+			if len(label)-i >= len(w.word) && equalLowered(label[i:], w.word) {
+				a, apart = max(a, w.asks), apart || w.apart
+			}
 		}
 	}
-	return label[len(label)-1] >= utf8.RuneSelf
+	return a, apart
 }
 
 // asks is what a label asks for.
@@ -97,24 +129,21 @@ func (a asks) name() *Name {
 }
 
 // asked says what a label asks for.
-func asked(label string) (a asks) {
-	if len(label) < 2 || len(label) > 200 || !mayAsk(label) {
+func asked(label string) asks {
+	if len(label) < 2 || len(label) > 200 {
 		return asksNothing
 	}
-	lower := strings.ToLower(label)
-	words := splitWords(label)
-	if containsAny(lower, askedKeys) {
-		a = asksKey
+	a, apart := askedBy(label)
+	if a == asksNothing && !apart {
+		return asksNothing
 	}
+	words := splitWords(label)
 	for i, w := range words {
 		if askedCodes[w] || w == "time" && i > 0 && words[i-1] == "one" {
 			a = max(a, asksCode)
 		} else if askedShort[w] {
 			a = asksPassword
 		}
-	}
-	if containsAny(lower, askedWords) {
-		a = asksPassword
 	}
 	if a == asksNothing || len(words) > 16 {
 		return asksNothing
