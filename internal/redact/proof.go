@@ -46,10 +46,10 @@ type fingerprints struct {
 // proven are the fingerprints of this process.
 var proven = fingerprints{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 
-// of returns the fingerprint of a span with this sum.
-func (f *fingerprints) of(profile string, span textsum.Sum) (sum fingerprint) {
+// of returns the sum of a profile.
+func (f *fingerprints) of(profile string) (sum fingerprint) {
 	for i := range sum {
-		sum[i] = (maphash.String(f.seeds[i], profile) ^ span[i]) | 1 // 0 is an empty place
+		sum[i] = maphash.String(f.seeds[i], profile)
 	}
 	return sum
 }
@@ -66,7 +66,10 @@ func (f *fingerprints) with(sum fingerprint, use func(*[proofWays]fingerprint)) 
 }
 
 // Proof knows the spans in which redactors of this process have found nothing by the rules of one profile.
-type Proof struct{ profile string }
+type Proof struct {
+	profile string
+	sum     fingerprint // of the profile
+}
 
 // asked are the profiles that somebody has a proof for. Without a gate of its profile a redactor notes nothing: nobody would ask.
 var asked sync.Map // string → struct{}
@@ -80,7 +83,16 @@ func ProofOf(p Profile) Proof {
 
 func proofOf(p Profile) Proof {
 	p.Mode = ModeToken
-	return Proof{p.Digest()}
+	digest := p.Digest()
+	return Proof{digest, proven.of(digest)}
+}
+
+// of returns the fingerprint of a span with this sum.
+func (p Proof) of(span textsum.Sum) (sum fingerprint) {
+	for i := range sum {
+		sum[i] = (p.sum[i] ^ span[i]) | 1 // 0 is an empty place
+	}
+	return sum
 }
 
 func (p Proof) asked() bool {
@@ -90,7 +102,7 @@ func (p Proof) asked() bool {
 
 // Holds says whether the span with this sum (spandigest.Sum) is known to hold nothing that the rules of the profile find.
 func (p Proof) Holds(span textsum.Sum) (holds bool) {
-	sum := proven.of(p.profile, span)
+	sum := p.of(span)
 	proven.with(sum, func(bucket *[proofWays]fingerprint) {
 		for _, known := range bucket {
 			holds = holds || known == sum
@@ -116,7 +128,7 @@ func (r *Redactor) Trust(p Proof) {
 func (p Proof) note(span ptrace.Span, sums func(string) textsum.Sum) {
 	h := spandigest.NewHasher()
 	defer h.Release()
-	sum := proven.of(p.profile, h.Sum(span, sums))
+	sum := p.of(h.Sum(span, sums))
 	proven.with(sum, func(bucket *[proofWays]fingerprint) {
 		copy(bucket[1:], bucket[:proofWays-1])
 		bucket[0] = sum
