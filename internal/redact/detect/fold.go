@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 
@@ -175,17 +176,17 @@ func unentity(s string) (string, int) {
 }
 
 // unwide returns the ASCII text that is spelled in UTF-16, little or big endian; "" if it is none.
-func unwide(text string) string {
+func unwide(text []byte) string {
 	if len(text) < 16 {
 		return ""
 	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "\xff\xfe"), "\xfe\xff")
+	text = bytes.TrimPrefix(bytes.TrimPrefix(text, []byte("\xff\xfe")), []byte("\xfe\xff"))
 	zero := 1
 	if text[0] == 0 {
 		zero = 0
 	}
-	b := make([]byte, 0, len(text)/2)
-	for i := range text {
+	b := make([]byte, 0, 64) // most texts end at their first bytes
+	for i := range string(text) {
 		if i%2 == zero {
 			if text[i] != 0 {
 				return ""

@@ -244,6 +244,12 @@ func saslPlain(v string) bool {
 
 // decodeBase64 decodes standard and URL-safe base64, padded or not.
 func decodeBase64(v string) (string, bool) {
+	text, ok := appendBase64(nil, v)
+	return string(text), ok
+}
+
+// appendBase64 appends to dst what decodeBase64 returns.
+func appendBase64(dst []byte, v string) ([]byte, bool) {
 	v = strings.TrimRight(v, "=")
 	if len(v)%4 == 1 {
 		v = v[:len(v)-1] // cut
@@ -252,8 +258,8 @@ func decodeBase64(v string) (string, bool) {
 	if strings.ContainsAny(v, "-_") {
 		enc = base64.RawURLEncoding
 	}
-	text, err := enc.DecodeString(v)
-	return string(text), err == nil
+	text, err := enc.AppendDecode(dst, []byte(v))
+	return text, err == nil
 }
 
 // printable holds for text that somebody wrote: nothing but ASCII that prints, white space and well-formed UTF-8.

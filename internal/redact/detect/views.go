@@ -222,11 +222,12 @@ func (f *finder) base64(start, end int, body string) {
 	if body[0] == '/' || strings.Count(body, "/") > len(body)/8 { // a path
 		return
 	}
+	var room [66]byte
 	for skip := range min(4, len(body)) { // a run can begin with characters that are no part of it: data,
 		if skip > 0 && len(body) > 4096 {
 			return
 		}
-		head, ok := decodeBase64(body[skip:min(len(body), skip+88)]) // most runs are no text, and some are pictures
+		head, ok := appendBase64(room[:0], body[skip:min(len(body), skip+88)]) // most runs are no text, and some are pictures
 		wide := ok && len(head) >= 16 && unwide(head[:len(head)&^1]) != ""
 		if !ok || !wide && !mostlyPrintable(head) {
 			continue
@@ -236,7 +237,7 @@ func (f *finder) base64(start, end int, body string) {
 			return
 		}
 		if wide {
-			if text = unwide(text[:len(text)&^1]); text == "" {
+			if text = unwide([]byte(text[:len(text)&^1])); text == "" {
 				return
 			}
 		}
@@ -255,10 +256,10 @@ func (f *finder) base64(start, end int, body string) {
 }
 
 // mostlyPrintable looks at the start of a decoded text.
-func mostlyPrintable(text string) bool {
+func mostlyPrintable(text []byte) bool {
 	head := text[:min(len(text), 64)]
 	odd := 0
-	for i, c := range head { // characters of other scripts are text; bytes that are none count
+	for i, c := range string(head) { // characters of other scripts are text; bytes that are none count
 		switch {
 		case c < ' ' && c != '\n' && c != '\r' && c != '\t', c == 0x7f, c == utf8.RuneError && i+utf8.UTFMax <= len(head):
 			odd++
