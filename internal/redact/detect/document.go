@@ -116,7 +116,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			if around.several {
 				p.parted(around.pieces)
 			}
-			return p.amend(edits, 0, p.streams(around.pieces))
+			return amend(edits, s, 0, p.streams(around.pieces))
 		case jsonscan.Open:
 			frames = p.opened(frames, s[t.Start] == '{', t.Start, len(edits))
 			if of.known.end > 0 && t.Start == of.known.open {
@@ -170,7 +170,7 @@ func (p *Walk) opened(frames []frame, object bool, at, edits int) []frame {
 func (p *Walk) closed(frames []frame, edits []edit, s string, at int) []edit {
 	top, outside := &frames[len(frames)-1], &frames[len(frames)-2]
 	if !top.object {
-		edits = p.amend(edits, top.edits, p.streams(top.pieces))
+		edits = amend(edits, s, top.edits, p.streams(top.pieces))
 		p.arrays--
 	} else {
 		p.ofObject(top)
@@ -188,12 +188,12 @@ func (p *Walk) closed(frames []frame, edits []edit, s string, at int) []edit {
 
 // keyToken looks at the name of a member.
 func (p *Walk) keyToken(top *frame, edits []edit, s string, t jsonscan.Token) []edit {
-	name, v := decoded(s, t)
+	name := decoded(s, t)
 	p.path[len(p.path)-1].name = name
 	top.key = p.named(name, top.within)
 	if of := p.name(name, top.key); len(of) > 0 {
 		p.path[len(p.path)-1].name = apply(name, of)
-		edits = p.inside(edits, t.Start+1, v, of)
+		edits = inside(edits, s, t, of)
 	}
 	top.speaker = top.speaker || top.key.speaker
 	return edits
@@ -210,7 +210,7 @@ func (p *Walk) stringToken(frames []frame, edits []edit, s string, t jsonscan.To
 	if long && p.knownRaw(top, len(frames), raw, t) {
 		return edits
 	}
-	text, v := decoded(s, t)
+	text := decoded(s, t)
 	key := p.nameOf(top, text)
 	line, ended := p.pem.next(text, len(frames))
 	if line && !key.secret {
@@ -228,7 +228,7 @@ func (p *Walk) stringToken(frames []frame, edits []edit, s string, t jsonscan.To
 	if long {
 		p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
 	}
-	edits = p.inside(edits, t.Start+1, v, of)
+	edits = inside(edits, s, t, of)
 	edits = p.valueBefore(top, edits, s, t)
 	if ended {
 		edits = p.anew(edits, s, p.pem.lines)
@@ -237,7 +237,7 @@ func (p *Walk) stringToken(frames []frame, edits []edit, s string, t jsonscan.To
 		p.pem.keep(text, t, !line)
 	}
 	if len(frames) > 1 {
-		p.note(text, key, !top.object, streamPiece{own: of, at: t.Start + 1, end: t.End - 1, v: v})
+		p.note(text, key, !top.object, streamPiece{own: of, at: t})
 	}
 	return edits
 }
@@ -258,7 +258,7 @@ func (p *Walk) knownRaw(top *frame, depth int, raw string, t jsonscan.Token) boo
 		p.pem.lines = p.pem.lines[:0]
 	}
 	if depth > 1 {
-		p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
+		p.note(raw, key, false, streamPiece{raw: true, at: t})
 	}
 	return true
 }
@@ -275,7 +275,7 @@ func (p *Walk) valueBefore(top *frame, edits []edit, s string, t jsonscan.Token)
 		return edits
 	}
 	top.unnamed = jsonscan.Token{}
-	if text, _ := decoded(s, u); top.announced != nil || top.form.takes(text) {
+	if text := decoded(s, u); top.announced != nil || top.form.takes(text) {
 		edits = p.anew(edits, s, []again{{u, cmp.Or(top.announced, top.form.name())}})
 	}
 	return edits
@@ -291,7 +291,7 @@ func (p *Walk) literalToken(top *frame, edits []edit, s string, t jsonscan.Token
 	if u.Kind != jsonscan.String || !strings.HasSuffix(strings.TrimRight(s[:u.Start], ": \t\r\n"), `"value"`) {
 		return edits
 	}
-	if text, _ := decoded(s, u); typedInto(text) {
+	if text := decoded(s, u); typedInto(text) {
 		edits = p.anew(edits, s, []again{{u, aField}})
 	}
 	return edits
@@ -308,23 +308,23 @@ func (p *Walk) numberToken(top *frame, edits []edit, s string, t jsonscan.Token)
 }
 
 // amend puts the edits of pieces in the place of those that stand there, in edits from since on.
-func (p *Walk) amend(edits []edit, since int, changed []pieceEdits) []edit {
+func amend(edits []edit, s string, since int, changed []pieceEdits) []edit {
 	if len(changed) == 0 {
 		return edits
 	}
-	slices.SortFunc(changed, func(a, b pieceEdits) int { return cmp.Compare(a.piece.at, b.piece.at) })
+	slices.SortFunc(changed, func(a, b pieceEdits) int { return cmp.Compare(a.piece.at.Start, b.piece.at.Start) })
 	out := make([]edit, 0, len(edits)-since+len(changed))
 	for _, e := range edits[since:] {
-		i, _ := slices.BinarySearchFunc(changed, e.start, func(c pieceEdits, at int) int { return cmp.Compare(c.piece.end, at) })
-		for i < len(changed) && changed[i].piece.end <= e.start {
+		i, _ := slices.BinarySearchFunc(changed, e.start, func(c pieceEdits, at int) int { return cmp.Compare(c.piece.at.End-1, at) })
+		for i < len(changed) && changed[i].piece.at.End-1 <= e.start {
 			i++
 		}
-		if i == len(changed) || e.start < changed[i].piece.at {
+		if i == len(changed) || e.start <= changed[i].piece.at.Start {
 			out = append(out, e)
 		}
 	}
 	for _, c := range changed {
-		out = p.inside(out, c.piece.at, c.piece.v, c.edits)
+		out = inside(out, s, c.piece.at, c.edits)
 	}
 	slices.SortFunc(out, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	return append(edits[:since], out...)
@@ -333,15 +333,13 @@ func (p *Walk) amend(edits []edit, since int, changed []pieceEdits) []edit {
 // longRaw is more bytes than a name, an option or a header, or a piece of a list, can take in JSON: six for each.
 const longRaw = 6 * maxKeyBytes
 
-// decoded returns the content of a string token, and how it was decoded if it had escapes.
-func decoded(s string, t jsonscan.Token) (string, *view) {
+// decoded returns the content of a string token.
+func decoded(s string, t jsonscan.Token) string {
 	inner := s[t.Start+1 : t.End-1]
 	if t.Escaped {
-		if v := unquote(inner); v != nil {
-			return v.text, v
-		}
+		return unquoted(inner)
 	}
-	return inner, nil
+	return inner
 }
 
 // announcedBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
@@ -519,8 +517,13 @@ func isHeaderName(text string) bool {
 	return false
 }
 
-// inside appends the edits of a string's content, which was decoded by v, as edits of the text that holds the string at at.
-func (p *Walk) inside(edits []edit, at int, v *view, of []edit) []edit {
+// inside appends the edits of the content of a string token, as edits of the text.
+func inside(edits []edit, s string, t jsonscan.Token, of []edit) []edit {
+	if len(of) == 0 {
+		return edits
+	}
+	at := t.Start + 1
+	v := unquote(s[at : t.End-1])
 	for _, e := range of {
 		start, end := e.start, e.end
 		if v != nil {

@@ -5,31 +5,48 @@ package detect
 
 import "strings"
 
-// unquote decodes the inside of a JSON string; nil when it holds no escape.
-func unquote(inner string) *view {
-	var b *viewBuilder
-	for i := strings.IndexByte(inner, '\\'); i >= 0; {
-		text, n := escapeAt(inner[i:])
-		switch inner[i+1] {
-		case 'b':
-			text = "\b"
-		case 'f':
-			text = "\f"
-		}
-		if b == nil {
-			b = &viewBuilder{}
-		}
-		b.decode(inner, i, i+n, text)
-		next := strings.IndexByte(inner[i+n:], '\\')
-		if next < 0 {
-			break
-		}
-		i += n + next
+// unquoted decodes the inside of a JSON string.
+func unquoted(inner string) string {
+	i := strings.IndexByte(inner, '\\')
+	if i < 0 {
+		return inner
 	}
-	if b == nil {
+	var b strings.Builder
+	b.Grow(len(inner))
+	for ; i >= 0; i = strings.IndexByte(inner, '\\') {
+		text, n := jsonEscapeAt(inner[i:])
+		b.WriteString(inner[:i])
+		b.WriteString(text)
+		inner = inner[i+n:]
+	}
+	b.WriteString(inner)
+	return b.String()
+}
+
+// unquote is unquoted, and tells where each byte stood; nil when there is no escape.
+func unquote(inner string) *view {
+	i := strings.IndexByte(inner, '\\')
+	if i < 0 {
 		return nil
 	}
+	var b viewBuilder
+	for i >= 0 {
+		text, n := jsonEscapeAt(inner[i:])
+		b.decode(inner, i, i+n, text)
+		i = indexFrom(inner, '\\', i+n)
+	}
 	return b.done(inner)
+}
+
+// jsonEscapeAt decodes the escape that s begins with, in a valid JSON string, and returns its length.
+func jsonEscapeAt(s string) (text string, n int) {
+	switch s[1] {
+	case 'b':
+		return "\b", 2
+	case 'f':
+		return "\f", 2
+	}
+	return escapeAt(s)
 }
 
 // quoted encodes text so that it can stand inside of a JSON string.

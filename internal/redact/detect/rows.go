@@ -168,8 +168,7 @@ func (p *Walk) anew(edits []edit, s string, values []again) []edit {
 		for len(rest) > 0 && rest[0].start < v.at.End {
 			rest = rest[1:]
 		}
-		text, how := decoded(s, v.at)
-		edits = p.inside(edits, v.at.Start+1, how, p.leaf(text, cmp.Or(p.inherited, v.key)))
+		edits = inside(edits, s, v.at, p.leaf(decoded(s, v.at), cmp.Or(p.inherited, v.key)))
 	}
 	return append(edits, rest...)
 }

@@ -57,11 +57,9 @@ type streamPiece struct {
 	own    []edit // what is found in it by itself
 	key    *Name
 
-	// Of a document: where its content stands in the text, and how it was decoded.
-	at, end int
-	v       *view
-	raw     bool         // text is not decoded yet
-	set     func(string) // of a native value
+	at  jsonscan.Token // of a document: where it stands in the text
+	raw bool           // text is not decoded yet
+	set func(string)   // of a native value
 }
 
 // note keeps a string that stands in an array for the end of that array.
@@ -245,8 +243,7 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	}
 	for _, piece := range pieces {
 		if piece.raw {
-			piece.v = unquote(piece.text)
-			piece.text, piece.raw = piece.v.text, false
+			piece.text, piece.raw = unquoted(piece.text), false
 		}
 	}
 	if documents, texts := documentsOf(pieces); len(documents) > 0 {
