@@ -220,9 +220,7 @@ func (c *Container) Announce(name, text string) {
 		c.form = a
 	}
 	if isNameName(name) && c.announced == nil {
-		if c.announced = c.p.announcedBy(text); c.announced == nil {
-			c.pointed = c.p.settingBy(text)
-		}
+		c.p.announceBy(&c.frame, text)
 	} else if name == "path" && pointer(text) {
 		c.pointed = c.p.announcedBy(text)
 	}

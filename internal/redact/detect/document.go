@@ -342,26 +342,34 @@ func decoded(s string, t jsonscan.Token) string {
 	return inner
 }
 
-// announcedBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
-func (p *Walk) announcedBy(text string) *Name {
+// namedBy returns what a text says if it can be the name of a value beside it, else nil.
+func (p *Walk) namedBy(text string) *Name {
 	if len(text) > maxKeyBytes || strings.Contains(text, token.Prefix[:9]) { // words of a token, and those beside it, name nothing
 		return nil
 	}
-	if k := p.r.Named(text); k.names() {
+	return p.r.Named(text)
+}
+
+// announcedBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
+func (p *Walk) announcedBy(text string) *Name {
+	if k := p.namedBy(text); k != nil && k.names() {
 		return k
 	}
 	return nil
 }
 
-// settingBy returns what a text says about the value beside it if it is the name of a setting that says nothing more, nil if it is none.
-func (p *Walk) settingBy(text string) *Name {
-	if len(text) > 64 || !isSetting(text) || strings.Contains(text, token.Prefix[:9]) {
-		return nil
+// announceBy notes what a text in the place of a name says about the value beside it. The name of a setting says something about a member called value only.
+func (p *Walk) announceBy(top *frame, text string) {
+	k := p.namedBy(text)
+	switch {
+	case k != nil && k.names():
+		top.announced = k
+	case top.announced != nil:
+	case k != nil && k.setting && isSetting(text):
+		top.pointed = k
+	default:
+		top.pointed = nil
 	}
-	if k := p.r.Named(text); k.setting {
-		return k
-	}
-	return nil
 }
 
 // unnamed says whether the current member of an object can be a value whose name stands behind it.
@@ -410,9 +418,7 @@ func (p *Walk) nameOfMember(top *frame, text string) *Name {
 	name := p.path[len(p.path)-1].name
 	switch {
 	case isNameName(name):
-		if top.announced = cmp.Or(p.announcedBy(text), top.announced); top.announced == nil {
-			top.pointed = p.settingBy(text)
-		}
+		p.announceBy(top, text)
 	case name == "path" && pointer(text): // {"op": "add", "path": "/api_key", "value": "…"}
 		top.pointed = p.announcedBy(text)
 	case top.announced != nil && (isValueName(name) || len(name) <= 4 && isNumber(name)):
