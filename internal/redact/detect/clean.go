@@ -30,7 +30,7 @@ const (
 	cleanShards  = 64
 	cleanBuckets = 512 // of a shard
 	cleanWays    = 4   // entries of a bucket; the one that was not met for longest makes room
-	minClean     = 32  // shorter texts are remembered with their name, see shortKey
+	minClean     = 32  // shorter values are remembered with their name, see brief
 	shortValues  = 32  // of a name: what it is called, such as a type, takes more than a few values
 )
 
@@ -95,7 +95,7 @@ const (
 func (p *Walk) cleanKey(use cleanUse, s string, k *Name) (key cleanKey) {
 	t := p.r.clean
 	p.blocks = p.blocks[:0]
-	if t == nil || len(s) < minClean {
+	if t == nil || brief(s, k) {
 		return key
 	}
 	sums := textsum.Behind(textsum.Sum{}, s, &p.blocks)
@@ -223,14 +223,21 @@ func (t *cleanTable) forget() {
 	}
 }
 
-// Short values repeat with their names: a model, a role, the kind of an operation. To look for one in the table costs as much as to search it. So its name
-// remembers it, by the same hash. All else that a verdict depends on is the same there: the value does not lie deep in JSON, all rules apply, and the name is
-// not of a service.
+// Short values repeat with their names: a model, a role, the kind of an operation. To look for one in the table costs nearly as much as to search it. So its
+// name remembers it, by the same hash. All else that a verdict depends on is the same there: the value does not lie deep in JSON, all rules apply, and the
+// name that stands beside it is this one.
 
-// shortKey is the key of a short value under a name, zero if it is not remembered.
+// brief says whether a text is remembered with its name, if at all. JSON costs more to search. Values without a name, such as names of spans, are too many
+// for the places of one name.
+func brief(s string, k *Name) bool { return len(s) < minClean && k != NoName && !looksLikeJSON(s) }
+
+// shortKey is the key of a short value under a name, zero if it is not remembered with it.
 func (p *Walk) shortKey(s string, k *Name) (key cleanKey) {
 	t := p.r.clean
-	if t == nil || len(s) >= minClean || nestedFor(p.nested, len(s)) > 0 || p.sure || k.service {
+	if t == nil || !brief(s, k) || nestedFor(p.nested, len(s)) > 0 || p.sure {
+		return key
+	}
+	if k.service && (k.text == "" || p.path.lastName() != k.text) { // what is searched beside the value is not what k says
 		return key
 	}
 	for i := range key {

@@ -18,7 +18,7 @@ func TestShortValuesAreKnownUnderTheirNamesAlone(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	values := []string{"hunter2", "gpt-4o", "user", "4111111111111111", "jane.doe@corp-mail.com", `{"password":"hunter2"}`, `["hunter2"]`, "AKIAFAKE0000FAKE0000", "078-05-1120",
 		"0123456789abcdef", "Xk9fQ2mL7vR4tY8wB3nZ", "true", "{}", "555-0142", "--password", "a", "[REDACTED]"}
-	names := []string{"note", "password", "token", "api_key", "gen_ai.request.model", "openai", "id", "ssn", "phone", "content", "session_id", "version"}
+	names := []string{"note", "password", "token", "api_key", "gen_ai.request.model", "openai", "id", "ssn", "phone", "content", "session_id", "version", "twilio", "datadog_api_token", ""}
 	less := func() *Detector {
 		d, err := New(Options{Enabled: func(r Rule) bool { return r.Section != "pii" }, Replace: func(string, string, bool) string { return token.Mask }})
 		require.NoError(t, err)
@@ -40,8 +40,13 @@ func TestShortValuesAreKnownUnderTheirNamesAlone(t *testing.T) {
 			sure := [2]*Walk{{r: pair[0], rep: &Report{}, sure: true}, {r: pair[1], rep: &Report{}, sure: true}}
 			require.Equal(t, sure[1].Value(name, value), sure[0].Value(name, value), "%s: %s", name, value)
 		}
-		document := `{"` + name + `":"` + strings.NewReplacer(`"`, `\"`).Replace(value) + `","list":["` + name + `","hunter2"]}`
-		require.Equal(t, plain.Walk(nil).Value("body", document), known.Walk(nil).Value("body", document))
+		quoted := strings.NewReplacer(`"`, `\"`).Replace(value)
+		for _, document := range []string{
+			`{"` + name + `":"` + quoted + `","list":["` + name + `","hunter2"]}`,
+			`{"name":"` + name + `","value":"` + quoted + `"}`, `{"value":"` + quoted + `","` + name + `":["` + quoted + `"]}`,
+		} {
+			require.Equal(t, plain.Walk(nil).Value("body", document), known.Walk(nil).Value("body", document))
+		}
 	}
 }
 
@@ -67,7 +72,20 @@ func TestShortValuesAreRemembered(t *testing.T) {
 	w.leaf("gpt-4o", k)
 	service := d.Named("twilio")
 	require.True(t, service.service)
-	require.Zero(t, w.shortKey("gpt-4o", service), "more is looked for beside it")
+	require.Zero(t, w.shortKey("gpt-4o", service), "what stands beside it is another name, and searched with it")
+	w.path = append(w.path, step{name: "twilio"}, step{array: true})
+	require.NotZero(t, w.shortKey("gpt-4o", service))
+	w.path = append(w.path, step{name: "value"})
+	require.Zero(t, w.shortKey("gpt-4o", service))
+	w.path = nil
+	for _, inTable := range []struct {
+		text string
+		k    *Name
+	}{{`{"type":"auto"}`, k}, {"handle_responses", NoName}} {
+		require.Zero(t, w.shortKey(inTable.text, inTable.k))
+		w.leaf(inTable.text, inTable.k)
+		require.True(t, w.knownClean(w.cleanKey(cleanLeaf, inTable.text, inTable.k)), inTable.text)
+	}
 	w.nested, w.sure = 0, true
 	require.False(t, k.holds(w.shortKey("gpt-4o", k)))
 	w.nested, w.sure = 1, false
