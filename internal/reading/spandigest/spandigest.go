@@ -271,7 +271,31 @@ func AppendSorted(entries []Entry, m pcommon.Map) []Entry {
 	from := len(entries)
 	for k, v := range m.All() {
 		entries = append(entries, Entry{k, v})
+		if len(entries)-from <= insertedEntries {
+			insertLast(entries[from:])
+		}
 	}
-	slices.SortStableFunc(entries[from:], func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	if m.Len() > insertedEntries {
+		slices.SortStableFunc(entries[from:], func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	}
 	return entries
+}
+
+// insertedEntries is up to how many entries each is put in its place as it comes. Nearly all maps have fewer.
+const insertedEntries = 64
+
+// insertLast puts the last entry in its place among those before it, which are in order.
+func insertLast(entries []Entry) {
+	last := len(entries) - 1
+	e := entries[last]
+	at := last
+	for low := 0; low < at; {
+		if mid := int(uint(low+at) / 2); entries[mid].Key <= e.Key {
+			low = mid + 1
+		} else {
+			at = mid
+		}
+	}
+	copy(entries[at+1:], entries[at:last])
+	entries[at] = e
 }
