@@ -23,7 +23,7 @@ func load8(s string, i int) uint64 {
 func special(x uint64) uint64 {
 	// With one bit turned over, the quote is the next byte above those below 0x20.
 	quote, slash := x^(ones*2), x^(ones*'\\')
-	return ((quote-ones*0x21)&^quote | (slash-ones)&^slash) & highs
+	return ((quote - ones*0x21) | (slash - ones)) &^ x & highs // neither turns a high bit over
 }
 
 // PlainRun returns the end of the run of bytes from i on that stand for themselves inside a JSON string, and whether all of them are
@@ -37,6 +37,11 @@ func PlainRun(s string, i int) (end int, ascii bool) {
 			return i + n, (seen|x&(1<<(8*n)-1))&highs == 0
 		}
 		seen |= x
+	}
+	if rest := len(s) - i; rest > 0 && len(s) >= 8 { // with zeros behind them, which end the run
+		x := load8(s, len(s)-8) >> (64 - 8*rest)
+		n := bits.TrailingZeros64(special(x)) / 8
+		return i + n, (seen|x&(1<<(8*n)-1))&highs == 0
 	}
 	for ; i < len(s); i++ {
 		c := s[i]
