@@ -198,8 +198,10 @@ func Map[M ~map[string]F, F any](c Codec[F]) Codec[M] {
 		put: func(e *encoder, m *M) {
 			e.buf = append(e.buf, '{')
 			all := withValidNames(*m)
+			names := slices.AppendSeq(make([]string, 0, len(all)), maps.Keys(all))
+			slices.SortFunc(names, exactjson.CompareNames)
 			var v F // one for all: what a codec is handed lies on the heap
-			for _, name := range slices.SortedFunc(maps.Keys(all), exactjson.CompareNames) {
+			for _, name := range names {
 				e.key(name)
 				v = all[name]
 				c.put(e, &v)
