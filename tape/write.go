@@ -61,8 +61,8 @@ func (t *Tape) ComputeID() (string, error) {
 // depth returns the number of levels of the deepest recorded value.
 func (t *Tape) depth() int {
 	deepest := t.Extensions.Depth()
-	see := func(values ...exactjson.Value) {
-		for _, v := range values {
+	see := func(v exactjson.Value) {
+		if v.Kind() >= exactjson.Array {
 			deepest = max(deepest, v.Depth())
 		}
 	}
@@ -74,12 +74,17 @@ func (t *Tape) depth() int {
 	}
 	for _, m := range t.Messages {
 		for i := range m.Parts {
-			see(m.Parts[i].Args, m.Parts[i].Result, m.Parts[i].Value)
+			p := &m.Parts[i]
+			see(p.Args)
+			see(p.Result)
+			see(p.Value)
 		}
 	}
 	for i := range t.Events {
 		e := &t.Events[i]
-		see(e.Params, e.Args, e.ExecutedArgs, e.Result, e.Input, e.Output, e.Query, e.Documents)
+		for _, v := range [...]*exactjson.Value{&e.Params, &e.Args, &e.ExecutedArgs, &e.Result, &e.Input, &e.Output, &e.Query, &e.Documents} {
+			see(*v)
+		}
 	}
 	return deepest
 }
