@@ -28,9 +28,10 @@ type Field[T any] struct {
 	name     string
 	key      string // "name":
 	absent   func(*T) bool
-	put      func(*encoder, *T)
+	put      func(e *encoder, f *Field[T], t *T)
 	take     func(*decoder, exactjson.Value, *T)
 	schema   func(s *schemas, mayBeEmpty bool) exactjson.Value
+	alwaysIf func(*T) bool // nil: never
 	always   bool
 	required bool
 }
@@ -41,7 +42,13 @@ func Of[T, F any](name string, at func(*T) *F, c Codec[F]) Field[T] {
 		name:   name,
 		key:    string(append(exactjson.AppendString(nil, name), ':')),
 		absent: func(t *T) bool { return c.absent(at(t)) },
-		put:    func(e *encoder, t *T) { c.put(e, at(t)) },
+		put: func(e *encoder, f *Field[T], t *T) {
+			if v := at(t); f.stays(t) || !c.absent(v) {
+				e.comma()
+				e.buf = append(e.buf, f.key...)
+				c.put(e, v)
+			}
+		},
 		take:   func(d *decoder, v exactjson.Value, t *T) { c.take(d, v, at(t)) },
 		schema: c.schema,
 	}
@@ -61,11 +68,12 @@ func (f Field[T]) Required() Field[T] {
 
 // AlwaysIf writes an empty member when the condition holds.
 func (f Field[T]) AlwaysIf(condition func(*T) bool) Field[T] {
-	empty := f.absent
-	f.absent = func(t *T) bool { return empty(t) && !condition(t) }
-	return Field[T]{name: f.name, key: f.key, absent: f.absent, put: f.put, take: f.take,
+	return Field[T]{name: f.name, key: f.key, absent: f.absent, put: f.put, take: f.take, alwaysIf: condition,
 		schema: func(s *schemas, _ bool) exactjson.Value { return f.schema(s, true) }}
 }
+
+// stays reports that the member stands in the object, empty or not.
+func (f *Field[T]) stays(t *T) bool { return f.always || f.alwaysIf != nil && f.alwaysIf(t) }
 
 // Record is the list of all members of the objects that T stands for.
 type Record[T any] struct {
@@ -142,7 +150,7 @@ func (r *Record[T]) Codec() Codec[T] {
 func (r *Record[T]) absent(t *T) bool {
 	fields := r.planOf(t).fields
 	for i := range fields {
-		if f := &fields[i]; f.always || !f.absent(t) {
+		if f := &fields[i]; f.stays(t) || !f.absent(t) {
 			return false
 		}
 	}
@@ -155,7 +163,7 @@ func (r *Record[T]) put(e *encoder, t *T) {
 	switch {
 	case !e.canonical:
 		for i := range p.fields {
-			p.fields[i].append(e, t)
+			p.fields[i].put(e, &p.fields[i], t)
 		}
 		for i := range unknown {
 			e.key(unknown[i].Name)
@@ -163,7 +171,7 @@ func (r *Record[T]) put(e *encoder, t *T) {
 		}
 	case len(unknown) == 0:
 		for _, i := range p.sorted {
-			p.fields[i].append(e, t)
+			p.fields[i].put(e, &p.fields[i], t)
 		}
 	default:
 		unknown = slices.Clone(unknown)
@@ -174,7 +182,7 @@ func (r *Record[T]) put(e *encoder, t *T) {
 				e.value(unknown[0].Value)
 				unknown = unknown[1:]
 			}
-			p.fields[i].append(e, t)
+			p.fields[i].put(e, &p.fields[i], t)
 		}
 		for i := range unknown {
 			e.key(unknown[i].Name)
@@ -182,14 +190,6 @@ func (r *Record[T]) put(e *encoder, t *T) {
 		}
 	}
 	e.buf = append(e.buf, '}')
-}
-
-func (f *Field[T]) append(e *encoder, t *T) {
-	if f.always || !f.absent(t) {
-		e.comma()
-		e.buf = append(e.buf, f.key...)
-		f.put(e, t)
-	}
 }
 
 func (r *Record[T]) take(d *decoder, v exactjson.Value, t *T) {
