@@ -4,8 +4,6 @@
 package detect
 
 import (
-	"slices"
-
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
@@ -146,8 +144,8 @@ func (p *Walk) Events(walk func()) {
 // Event walks one event. Texts go on in the next one of its name if its name, or theirs, says that it is a
 // piece.
 func (p *Walk) Event(name string, walk func()) {
-	pieces := len(p.pieces)
-	p.salt, p.delta = "event "+name, p.r.Named(name).delta || slices.Contains(splitWords(name), "token")
+	pieces, k := len(p.pieces), p.r.Named(name)
+	p.salt, p.delta = "event "+name, k.delta || k.token
 	walk()
 	p.parted(pieces)
 	p.salt, p.delta = "", false

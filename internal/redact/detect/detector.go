@@ -516,11 +516,13 @@ func isPoolID(name string) bool {
 }
 
 func (r *Detector) classify(name string) *Name {
+	ofToken := slices.Contains(splitWords(name), "token")
 	// What stood before a token had a value that is gone, as that of "?sig=[REDACTED:…]". Only the words behind it were the last ones before redaction too.
 	if tokens := token.Find(name); len(tokens) > 0 {
 		name = name[tokens[len(tokens)-1][1]:]
 	}
 	k := classifyKey(name)
+	k.token = ofToken
 	k.service = r.services.any(name)
 	k.digest = k.digest && !k.service
 	if len(r.secretKeys) > 0 && anySequence(splitWords(name), r.secretKeys) {

@@ -23,6 +23,8 @@ type Name struct {
 	clean atomic.Bool
 	// ids are the forms of identity numbers that the name announces.
 	ids []int
+	// token: one of its words is token. An event of this name is a piece of a stream.
+	token bool
 	// summed are the sums of the facts, as far as they were asked for.
 	summed atomic.Pointer[[2]uint64]
 	// short are the sums of short values in which nothing was found, see shortKey. Another value takes the place of one that was there before.
