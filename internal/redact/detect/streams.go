@@ -5,6 +5,8 @@ package detect
 
 import (
 	"cmp"
+	"hash/maphash"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -97,16 +99,12 @@ func decodedLen(raw string) int {
 	return n
 }
 
-// streamOf names the streams that a string at the current place can belong to.
+// streamOf names the streams that a string at the current place can belong to. Names are hashed under a secret
+// of the process: nobody can make two streams one.
 func (p *Walk) streamOf() (stream [maxLevels]uint64) {
-	const offset, prime = 14695981039346656037, 1099511628211
-	for i := range stream {
-		stream[i] = offset
-	}
+	const prime = 1099511628211
 	for level := range stream {
-		for i := range len(p.salt) {
-			stream[level] = (stream[level] ^ uint64(p.salt[i])) * prime
-		}
+		stream[level] = maphash.String(cleanSeeds[0], p.salt)
 	}
 	inner := p.arrays // the current array, counted from within
 	if p.lines {
@@ -114,23 +112,19 @@ func (p *Walk) streamOf() (stream [maxLevels]uint64) {
 	}
 	for i := p.base; i < len(p.path); i++ {
 		s := &p.path[i]
-		if s.array {
-			inner--
-		}
-		for level := range stream {
-			h := stream[level]
-			if s.array {
-				if inner != level {
-					h = (h ^ uint64(s.index+1)) * prime
-				} else {
-					h = (h ^ 0xff) * prime
-				}
-			} else {
-				for j := range len(s.name) {
-					h = (h ^ uint64(s.name[j])) * prime
-				}
+		if !s.array {
+			name := maphash.String(cleanSeeds[0], s.name)
+			for level := range stream {
+				stream[level] = (stream[level] ^ name) * prime
 			}
-			stream[level] = (h ^ 0xfe) * prime
+			continue
+		}
+		inner--
+		for level := range stream {
+			if inner != level {
+				stream[level] ^= uint64(s.index + 1)
+			}
+			stream[level] = bits.RotateLeft64(stream[level]*prime, 29)
 		}
 	}
 	return stream
@@ -214,24 +208,44 @@ func (p *Walk) streams(from int) (changed []pieceEdits) {
 
 // joined groups pieces by stream and searches each stream.
 func (p *Walk) joined(pieces []streamPiece) (changed []pieceEdits) {
-	groups := map[uint64][]*streamPiece{}
-	var order []uint64
+	var here []*streamPiece // those that this array can join
+	single := true
 	for i := range pieces {
 		piece := &pieces[i]
-		level := piece.arrays - p.arrays
-		if piece.flow == flowNone || level < 0 || level >= maxLevels {
+		if level := piece.arrays - p.arrays; piece.flow == flowNone || level < 0 || level >= maxLevels {
 			continue
 		}
-		id := piece.stream[level]
+		here = append(here, piece)
+		single = single && p.streamHere(piece) == p.streamHere(here[0])
+	}
+	if single {
+		return p.eachApart(here)
+	}
+	groups := map[uint64][]*streamPiece{}
+	var order []uint64
+	for _, piece := range here {
+		id := p.streamHere(piece)
 		if _, ok := groups[id]; !ok {
 			order = append(order, id)
 		}
 		groups[id] = append(groups[id], piece)
 	}
 	for _, id := range order {
-		for _, stream := range p.apart(groups[id]) {
-			changed = append(changed, p.stream(stream)...)
-		}
+		changed = append(changed, p.eachApart(groups[id])...)
+	}
+	return changed
+}
+
+// streamHere names the stream of a piece as the current array sees it.
+func (p *Walk) streamHere(piece *streamPiece) uint64 { return piece.stream[piece.arrays-p.arrays] }
+
+// eachApart searches the streams at one place.
+func (p *Walk) eachApart(pieces []*streamPiece) (changed []pieceEdits) {
+	if len(pieces) < 2 {
+		return nil
+	}
+	for _, stream := range p.apart(pieces) {
+		changed = append(changed, p.stream(stream)...)
 	}
 	return changed
 }
@@ -269,7 +283,7 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	if hits := p.searchJoined(&w, k); hits == 0 {
 		p.learnClean(known, before)
 	}
-	for i, piece := range pieces {
+	for i, piece := range pieces[:len(w.cuts)] {
 		if len(w.cuts[i]) > 0 {
 			changed = append(changed, pieceEdits{*piece, mergeEdits(piece.own, w.cuts[i])})
 			piece.flow = flowNone // what is left of it is searched when the result is
@@ -301,8 +315,8 @@ type joinedPieces struct {
 	pieces []*streamPiece
 	flow   flow
 	text   string
-	ends   []int          // of each piece in the text
-	cuts   map[int][]edit // by piece
+	ends   []int    // of each piece in the text
+	cuts   [][]edit // of each piece; nil if nothing is found
 }
 
 // join puts pieces together to a text of so many bytes.
@@ -314,7 +328,7 @@ func join(pieces []*streamPiece, of flow, total int) joinedPieces {
 		b.WriteString(piece.text)
 		ends[i] = b.Len()
 	}
-	return joinedPieces{pieces, of, b.String(), ends, map[int][]edit{}}
+	return joinedPieces{pieces: pieces, flow: of, text: b.String(), ends: ends}
 }
 
 // searchJoined searches the text of pieces between its tokens, cuts what is found out of the pieces, and
@@ -347,6 +361,9 @@ func (p *Walk) cut(w *joinedPieces, h found) {
 		if slices.ContainsFunc(w.pieces[first].own, func(e edit) bool { return e.start < h.end-start && h.start-start < e.end }) {
 			return
 		}
+	}
+	if w.cuts == nil {
+		w.cuts = make([][]edit, len(w.pieces))
 	}
 	with := p.replace(w.text, h.start, h.end, h.rule, NoName).text
 	for i := first; i <= last; i++ {
