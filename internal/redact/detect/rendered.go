@@ -29,9 +29,10 @@ func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 		if clear = looksLikeJSON(s); !clear {
 			break
 		}
-		p := &Walk{r: r, rep: &Report{}, dry: true, records: true, trusted: r.trustedTable(), met: &m.met, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
+		p := &Walk{r: r, rep: &Report{}, dry: true, records: true, trusted: r.trustedTable(), met: &m.met, budget: searchBudget(s),
+			pieces: m.pieces, path: m.path, told: m.told, apartness: m.apartness}
 		edits := p.within(s, r.Named(""), &elements{})
-		m.pieces, m.path = p.pieces[:0], p.path[:0]
+		m.pieces, m.path, m.told, m.apartness = p.pieces[:0], p.path[:0], p.told[:0], p.apartness[:0]
 		if clear = len(edits) == 0 && p.rep.found == 0 && !p.bad; !clear {
 			break
 		}
@@ -44,21 +45,25 @@ func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 
 // rendered is memory of a search.
 type rendered struct {
-	met    metLeaves
-	pieces []streamPiece
-	path   path
+	met       metLeaves
+	pieces    []streamPiece
+	path      path
+	told      []tellsApart
+	apartness []apartNode
 }
 
-// keptPieces is up to how many pieces of streams memory is kept for.
+// keptPieces is up to how many pieces of streams, and of what tells them apart, memory is kept for.
 const keptPieces = 4096
 
 func (m *rendered) forget() {
 	m.met = metLeaves{}
-	if cap(m.pieces) > keptPieces {
-		m.pieces = nil
+	if cap(m.pieces) > keptPieces || cap(m.apartness) > keptPieces {
+		m.pieces, m.apartness = nil, nil
 	}
 	clear(m.pieces[:cap(m.pieces)])
 	clear(m.path[:cap(m.path)])
+	clear(m.told[:cap(m.told)])
+	clear(m.apartness[:cap(m.apartness)])
 }
 
 var renderedMemory = sync.Pool{New: func() any { return new(rendered) }}
