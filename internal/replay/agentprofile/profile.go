@@ -39,6 +39,9 @@ type Profile struct {
 	// the telemetry, HomeVariable is the variable with another folder in place of the first one below the
 	// home.
 	Transcripts, HomeVariable string
+	// Requests is the event of the lines of a transcript that tell requests. Of versions that write no such
+	// line, a recording leaves the transcript aside.
+	Requests string
 }
 
 // transcriptSuffix ends the ids of dialects of transcripts.

@@ -28,7 +28,7 @@ var Table = []Profile{
 			{Name: "CLAUDE_CODE_USE_BEDROCK", Unset: true}, {Name: "CLAUDE_CODE_USE_VERTEX", Unset: true}, {Name: "CLAUDE_CODE_USE_FOUNDRY", Unset: true},
 		},
 		Passes:      []string{"CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR", "DISABLE_*", "MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "BASH_*"},
-		Transcripts: "~/.claude/projects", HomeVariable: "CLAUDE_CONFIG_DIR",
+		Transcripts: "~/.claude/projects", HomeVariable: "CLAUDE_CONFIG_DIR", Requests: "claude_code_transcript.api-request",
 	},
 	{
 		ID: "codex", Name: "Codex CLI", Dialect: "codex",

@@ -100,7 +100,7 @@ func (c *Capture) AddTranscripts(p *agentprofile.Profile, began time.Time) {
 			return nil // what cannot be read is no transcript of this run
 		}
 		if info, err := entry.Info(); err == nil && !info.ModTime().Before(began) {
-			c.addTranscript(path, &told{trace, service, names, began, p.Lacks == ""})
+			c.addTranscript(path, &told{trace, service, names, began, p.Requests, p.Lacks == ""})
 		}
 		return nil
 	})
@@ -108,18 +108,19 @@ func (c *Capture) AddTranscripts(p *agentprofile.Profile, began time.Time) {
 
 // told is what the telemetry tells of the run that a transcript may be of.
 type told struct {
-	trace   pcommon.TraceID
-	service string
-	names   sessionNames
-	began   time.Time
-	content bool // of what was asked and answered
+	trace    pcommon.TraceID
+	service  string
+	names    sessionNames
+	began    time.Time
+	requests string // the event of the lines that tell requests, "" where any may
+	content  bool   // of what was asked and answered
 }
 
 // addTranscript adds one file, if it is of a session that the telemetry names.
 func (c *Capture) addTranscript(path string, of *told) {
 	var lines []plog.Logs
 	first := pcommon.Timestamp(0)
-	own := sessionNames{}
+	own, tells := sessionNames{}, of.requests == ""
 	for doc, err := range foreign.ReadFile(path, nil, otlpfile.Options{}) {
 		if err != nil {
 			c.Say("%s", err.Error())
@@ -131,6 +132,7 @@ func (c *Capture) addTranscript(path string, of *told) {
 				return
 			}
 			maps.Copy(own, one)
+			tells = tells || record.EventName() == of.requests
 			if at := record.Timestamp(); first == 0 || at < first {
 				first = at
 			}
@@ -145,6 +147,8 @@ func (c *Capture) addTranscript(path string, of *told) {
 	case len(lines) == 0:
 	case first.AsTime().Before(of.began.Truncate(time.Second)): // programs round the times of lines
 		c.Say("%s tells of a session that began earlier: tapedeck import makes tapes of it", path)
+	case !tells:
+		c.Say("%s holds no requests, and is left aside: tapedeck import makes tapes of it", path)
 	case of.content && of.names.traces(own) > 1:
 		c.Say("%s tells of several runs, and is left aside: tapedeck import makes tapes of it", path)
 	default:

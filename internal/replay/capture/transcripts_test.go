@@ -218,14 +218,16 @@ func modelCalls(tapes []*tape.Tape) (list []tape.Event) {
 }
 
 // TestTranscriptsOfOthersAreLeftAlone: of another session, of one that began before, that was not changed, of
-// a program whose telemetry is enough, or of a session of several traces.
+// a program whose telemetry is enough, of a session of several traces, or of a version that writes no requests.
 func TestTranscriptsOfOthersAreLeftAlone(t *testing.T) {
 	began := time.Date(2026, 11, 28, 22, 0, 0, 0, time.UTC)
 	home := t.TempDir()
 	transcriptIn(t, home, "plain")
 	claudeTranscripts(t, home)
 	unknown := &agentprofile.Profile{Transcripts: "~/.codex/sessions"}
-	codex := profileOf(t, "codex")
+	codex, claude := profileOf(t, "codex"), profileOf(t, "claude")
+	later := *claude
+	later.Requests = "of a later version"
 	for name, of := range map[string]struct {
 		telemetry, scenario, says string
 		began                     time.Time
@@ -235,7 +237,8 @@ func TestTranscriptsOfOthersAreLeftAlone(t *testing.T) {
 		"began before":    {codexTelemetry, "plain", "began earlier", began.Add(2 * time.Hour), codex},
 		"not changed":     {codexTelemetry, "plain", "", time.Now().Add(time.Hour), codex},
 		"enough":          {codexTelemetry, "plain", "", began, unknown},
-		"several traces":  {claudeTelemetry, "compact", "tells of several runs", began.Add(-2 * time.Hour), profileOf(t, "claude")},
+		"several traces":  {claudeTelemetry, "compact", "tells of several runs", began.Add(-2 * time.Hour), claude},
+		"no requests":     {claudeTelemetry, "plain", "holds no requests", began.Add(-2 * time.Hour), &later},
 	} {
 		c, said := captured(t, of.telemetry, of.scenario, "CODEX_HOME="+home, "CLAUDE_CONFIG_DIR="+home, "HOME="+home)
 		before := c.Len()
