@@ -72,7 +72,9 @@ func takeWhole(o, whole *dialect.ModelCall) {
 		for system < len(o.Request) && o.Request[system].Role == tape.RoleSystem {
 			system++
 		}
-		request = slices.Concat(o.Request[:system], request)
+		if system > 0 {
+			request = slices.Concat(o.Request[:system], request)
+		}
 	}
 	o.Request, o.RequestLabel = request, whole.RequestLabel
 	o.Response, o.ResponseLabel = whole.Response, whole.ResponseLabel
