@@ -4,7 +4,6 @@
 package genai
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,22 +33,27 @@ var restated = map[string]bool{
 }
 
 // Kept returns the attributes of an item that a tape keeps as they were recorded: those of the conventions
-// that no dialect reads, and those of which no member of a tape holds the value. They are sorted by name.
-func Kept(m pcommon.Map) (names []string, values map[string]pcommon.Value) {
+// that no dialect reads, and those of which no member of a tape holds the value. They are sorted by name. Of
+// several with one name the last counts.
+func Kept(m pcommon.Map) (kept []Attribute) {
 	operation := decode.Attributes(m).Text(operationName)
 	for key, v := range m.All() {
 		if !isConvention(key) || !isKept(key, v) && !isUnreadOn(operation, key) || key == total && hasParts(m) || v.AsString() == "" {
 			continue
 		}
-		if values == nil {
-			values = map[string]pcommon.Value{}
+		if at, there := slices.BinarySearchFunc(kept, key, func(a Attribute, key string) int { return strings.Compare(a.Name, key) }); there {
+			kept[at].Value = v
+		} else {
+			kept = slices.Insert(kept, at, Attribute{key, v})
 		}
-		values[key] = v
 	}
-	if values == nil {
-		return nil, nil
-	}
-	return slices.Sorted(maps.Keys(values)), values
+	return kept
+}
+
+// Attribute is an attribute of an item.
+type Attribute struct {
+	Name  string
+	Value pcommon.Value
 }
 
 // IsKeptEvent reports the name of an event of the conventions that no dialect reads. A tape keeps such an

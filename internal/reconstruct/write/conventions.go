@@ -67,6 +67,7 @@ type keeper struct {
 	values  map[string][]exactjson.Value
 	leftOut map[string]int64
 	bytes   int
+	text    []byte // room for a value as JSON
 	// resources are the attributes of resources that are kept, with their values.
 	resources map[[2]string]bool
 }
@@ -94,11 +95,10 @@ func (k *keeper) node(n *spantree.Node) {
 
 // resource keeps what a resource says, once for all spans that have it.
 func (k *keeper) resource(attributes pcommon.Map) {
-	names, values := genai.Kept(attributes)
-	for _, name := range names {
-		if said := [2]string{name, values[name].AsString()}; !k.resources[said] {
+	for _, a := range genai.Kept(attributes) {
+		if said := [2]string{a.Name, a.Value.AsString()}; !k.resources[said] {
 			k.resources[said] = true
-			k.keep(0, name, decode.JSONOf(values[name]))
+			k.keep(0, a.Name, decode.JSONOf(a.Value))
 		}
 	}
 }
@@ -121,10 +121,9 @@ func (k *keeper) event(n *spantree.Node, name string, attributes, span pcommon.M
 
 // attributes keeps those that the span does not say too.
 func (k *keeper) attributes(n *spantree.Node, attributes, span pcommon.Map) {
-	names, values := genai.Kept(attributes)
-	for _, name := range names {
-		if said, there := span.Get(name); !there || !said.Equal(values[name]) {
-			k.keep(k.seqOf(n), name, decode.JSONOf(values[name]))
+	for _, a := range genai.Kept(attributes) {
+		if said, there := span.Get(a.Name); !there || !said.Equal(a.Value) {
+			k.keep(k.seqOf(n), a.Name, decode.JSONOf(a.Value))
 		}
 	}
 }
@@ -138,7 +137,8 @@ func (k *keeper) seqOf(n *spantree.Node) int {
 }
 
 func (k *keeper) keep(seq int, name string, v exactjson.Value) {
-	size := len(v.JSON())
+	k.text = v.AppendJSON(k.text[:0])
+	size := len(k.text)
 	_, known := k.values[name]
 	if len(name) > longestKey || !known && len(k.values) >= mostNames || len(k.values[name]) >= mostKept || k.bytes+size > mostBytes {
 		if _, counted := k.leftOut[name]; len(name) > longestKey || !counted && len(k.leftOut) >= mostNames {
