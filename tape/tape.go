@@ -523,9 +523,12 @@ func (t *Tape) InsideAnswers() (inside map[int]bool) {
 	return inside
 }
 
+// wordSeparators makes one of the ways in which providers separate words.
+var wordSeparators = strings.NewReplacer("-", "_", " ", "_")
+
 // AsksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.
 func AsksForTools(reason string) bool {
-	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(reason)) {
+	switch strings.ToLower(wordSeparators.Replace(reason)) {
 	case "tool_calls", "tool_call", "tool_use", "function_call", "toolcalls", "tooluse":
 		return true
 	}

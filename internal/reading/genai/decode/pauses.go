@@ -62,9 +62,12 @@ func PauseIn(message string) tape.Waiting {
 	return ""
 }
 
+// wordSeparators makes one of the ways in which frameworks separate words.
+var wordSeparators = strings.NewReplacer("-", "_", " ", "_")
+
 // PauseReason is what an agent waits for that ended for this reason.
 func PauseReason(reason string) tape.Waiting {
-	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(reason)) {
+	switch strings.ToLower(wordSeparators.Replace(reason)) {
 	case "requires_approval", "approval_required", "tool_approval", "awaiting_approval", "pending_approval", "waiting_for_approval":
 		return tape.WaitingApproval
 	case "input_required", "human_input_required", "awaiting_input", "waiting_for_input":
