@@ -173,39 +173,58 @@ func (p *pyParser) number() (exactjson.Value, bool) {
 
 // stringsJoined reads adjacent string literals as one.
 func (p *pyParser) stringsJoined() (exactjson.Value, bool) {
-	var b strings.Builder
-	for {
-		if !p.quoted(&b) {
-			return exactjson.Value{}, false
-		}
-		p.space()
-		if c := p.peek(); c != '\'' && c != '"' {
-			return exactjson.StringValue(b.String()), utf8.ValidString(b.String())
-		}
+	text, ok := p.quoted()
+	if !ok {
+		return exactjson.Value{}, false
 	}
+	if p.space(); p.atQuote() {
+		var b strings.Builder
+		b.WriteString(text)
+		for p.atQuote() {
+			if text, ok = p.quoted(); !ok {
+				return exactjson.Value{}, false
+			}
+			b.WriteString(text)
+			p.space()
+		}
+		text = b.String()
+	}
+	return exactjson.StringValue(text), utf8.ValidString(text)
 }
 
-func (p *pyParser) quoted(b *strings.Builder) bool {
+// atQuote reports that a string literal begins here.
+func (p *pyParser) atQuote() bool { return p.peek() == '\'' || p.peek() == '"' }
+
+// quoted reads a string literal.
+func (p *pyParser) quoted() (text string, ok bool) {
 	quote := p.text[p.pos : p.pos+1]
-	if triple := strings.Repeat(quote, 3); strings.HasPrefix(p.text[p.pos:], triple) {
-		quote = triple
+	if rest := p.text[p.pos:]; strings.HasPrefix(rest, "'''") || strings.HasPrefix(rest, `"""`) {
+		quote = rest[:3]
 	}
 	p.pos += len(quote)
+	var escaped strings.Builder // what stands before the last escape, and that
+	from := p.pos
 	for p.pos < len(p.text) {
-		if strings.HasPrefix(p.text[p.pos:], quote) {
+		switch {
+		case strings.HasPrefix(p.text[p.pos:], quote):
+			text = p.text[from:p.pos]
 			p.pos += len(quote)
-			return true
-		}
-		if p.text[p.pos] != '\\' {
-			b.WriteByte(p.text[p.pos])
+			if escaped.Len() > 0 {
+				escaped.WriteString(text)
+				text = escaped.String()
+			}
+			return text, true
+		case p.text[p.pos] == '\\':
+			escaped.WriteString(p.text[from:p.pos])
+			if !p.escape(&escaped) {
+				return "", false
+			}
+			from = p.pos
+		default:
 			p.pos++
-			continue
-		}
-		if !p.escape(b) {
-			return false
 		}
 	}
-	return false
+	return "", false
 }
 
 var pyEscapes = map[byte]byte{'\\': '\\', '\'': '\'', '"': '"', 'a': 7, 'b': 8, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11}
