@@ -84,7 +84,7 @@ func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
 			continue
 		}
 		if item.Scope.Scope().Name() == genai.LogScope {
-			logs = append(logs, sourceOf(item, item.Span))
+			logs = append(logs, newSource(item))
 			continue
 		}
 		id := item.Span.SpanID()
@@ -99,14 +99,17 @@ func nodesOf(set *evidence.Set) (nodes []*Node, logs []*genai.Source) {
 			groups = append(groups, payloads{id, items[i : i+1 : i+1]})
 		}
 	}
-	made := make([]Node, len(groups))
+	made := make([]struct {
+		Node
+		source genai.Source
+	}, len(groups))
 	nodes = make([]*Node, len(groups))
 	for i, g := range groups {
 		if len(g.items) > 1 {
 			slices.SortFunc(g.items, comparePayloads)
 		}
-		made[i].load(g)
-		nodes[i] = &made[i]
+		nodes[i] = &made[i].Node
+		nodes[i].load(g, &made[i].source)
 	}
 	return nodes, logs
 }
@@ -145,9 +148,14 @@ func markCuts(nodes []*Node, logs []*genai.Source) {
 	}
 }
 
-func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {
+func newSource(item evidence.Item) *genai.Source {
+	s := sourceOf(item, item.Span)
+	return &s
+}
+
+func sourceOf(item evidence.Item, span ptrace.Span) genai.Source {
 	scope := item.Scope.Scope()
-	return &genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: scope.Name(), ScopeVersion: scope.Version(), Span: span}
+	return genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: scope.Name(), ScopeVersion: scope.Version(), Span: span}
 }
 
 // comparePayloads puts the most telling of several payloads under one id first: the one that ended later,
@@ -161,8 +169,9 @@ func comparePayloads(a, b evidence.Item) int {
 	return bytes.Compare(x[:], y[:])
 }
 
-// load makes a node of the payloads that came under one id. The first speaks, the others add what it lacks.
-func (n *Node) load(p payloads) {
+// load makes a node, and its source, of the payloads that came under one id. The first speaks, the others add
+// what it lacks.
+func (n *Node) load(p payloads, source *genai.Source) {
 	items, first := p.items, &p.items[0]
 	span := first.Span
 	if len(items) > 1 {
@@ -173,15 +182,16 @@ func (n *Node) load(p payloads) {
 			spandigest.AddMissing(span, other.Span)
 		}
 	}
+	*source = sourceOf(*first, span)
 	*n = Node{
 		ID:      p.id,
 		Start:   uint64(span.StartTimestamp()),
 		End:     uint64(span.EndTimestamp()),
-		Records: Records{item: first, Source: sourceOf(*first, span), Spans: len(items), conflicts: conflictsOf(items)},
+		Records: Records{item: first, Source: source, Spans: len(items), conflicts: conflictsOf(items)},
 	}
 	if n.conflicts > 0 {
 		for _, item := range items {
-			n.sources = append(n.sources, sourceOf(item, item.Span))
+			n.sources = append(n.sources, newSource(item))
 		}
 	}
 }
