@@ -54,7 +54,12 @@ func (v Value) AppendJSON(dst []byte) []byte {
 }
 
 // JSON returns the value in compact form as a string.
-func (v Value) JSON() string { return string(v.AppendJSON(nil)) }
+func (v Value) JSON() string {
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	*buf = v.AppendJSON((*buf)[:0])
+	return string(*buf)
+}
 
 // String is JSON, for messages that show a value.
 func (v Value) String() string { return v.JSON() }
@@ -110,7 +115,10 @@ func (v Value) AppendCanonical(dst []byte) ([]byte, error) {
 
 // Canonical returns the canonical form, or ErrRange.
 func (v Value) Canonical() (string, error) {
-	b, err := v.AppendCanonical(nil)
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	b, err := v.AppendCanonical((*buf)[:0])
+	*buf = b
 	return string(b), err
 }
 
