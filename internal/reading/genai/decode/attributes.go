@@ -51,12 +51,7 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 		return exactjson.ArrayValue(elements...)
 	case pcommon.ValueTypeMap:
 		members := make([]exactjson.Member, 0, v.Map().Len())
-		seen := make(map[string]struct{}, v.Map().Len())
 		for k, e := range v.Map().All() {
-			if _, twice := seen[k]; twice {
-				continue
-			}
-			seen[k] = struct{}{}
 			members = append(members, exactjson.Member{Name: k, Value: jsonAt(e, depth+1)})
 		}
 		return Unordered(members)
@@ -85,7 +80,7 @@ func TextOf(v pcommon.Value) string {
 }
 
 // Unordered returns an object of members that have no order of their own. It sorts them by name, so that the result does not depend on
-// the order of arrival.
+// the order of arrival. Of several with one name the first stays.
 func Unordered(members []exactjson.Member) exactjson.Value {
 	slices.SortStableFunc(members, func(a, b exactjson.Member) int { return strings.Compare(a.Name, b.Name) })
 	return exactjson.ObjectValue(members...)

@@ -259,13 +259,9 @@ func constructed(class string, fields []exactjson.Member, positional []exactjson
 			break
 		}
 	}
-	var members []exactjson.Member
-	seen := map[string]bool{}
+	members := make([]exactjson.Member, 0, len(fields)+2) // of several with one name the first stays
 	add := func(name string, v exactjson.Value) {
-		if !seen[name] {
-			seen[name] = true
-			members = append(members, exactjson.Member{Name: name, Value: v})
-		}
+		members = append(members, exactjson.Member{Name: name, Value: v})
 	}
 	if partType != "" && !slices.ContainsFunc(fields, func(m exactjson.Member) bool {
 		return strings.TrimLeft(m.Name, "_") == "type" && m.Value.Kind() == exactjson.String

@@ -61,18 +61,13 @@ func Events(s *dialect.Source) []Event {
 }
 
 // eventFields merges the body and the attributes of an event. It decodes a body that is JSON in a string, and
-// fields that hold lists.
+// fields that hold lists. Of several fields with one name the first stays.
 func eventFields(a decode.Attributes) exactjson.Value {
 	var members []exactjson.Member
-	seen := map[string]bool{}
 	add := func(name string, v exactjson.Value) {
 		if name == "toolCalls" { // OpenTelemetry's agent for Java, of Bedrock
 			name = "tool_calls"
 		}
-		if seen[name] || v.IsAbsent() {
-			return
-		}
-		seen[name] = true
 		switch name {
 		case "tool_calls", "message":
 			if inner, ok := decode.Structure(v); ok {
