@@ -4,6 +4,7 @@
 package decode
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -14,7 +15,7 @@ import (
 
 // ChatCalls reads tool_calls of the chat shape: {id, type, function{name, arguments}} or {id, name, args|arguments|input}.
 func ChatCalls(calls exactjson.Value) []Part {
-	var parts []Part
+	parts := slices.Grow([]Part(nil), calls.Len())
 	for _, m := range calls.Members() {
 		call := m.Value
 		if inner := call.Get("tool_call"); inner.Kind() == exactjson.Object {

@@ -91,7 +91,7 @@ func printedMessages(text string) (exactjson.Value, bool) {
 
 func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
 	list := messageReader{role: role, depth: depth}
-	for _, m := range v.Members() {
+	for i, m := range v.Members() {
 		switch list.add(m.Value) {
 		case noMessage:
 			return nil, false
@@ -99,9 +99,15 @@ func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool)
 			// a bare list of parts is one message
 			return []Message{MessageWith(role, "", Parts(v))}, true
 		}
+		if i == 0 {
+			list.out = slices.Grow(list.out, min(v.Len()-1, maxRoom))
+		}
 	}
 	return list.out, true
 }
+
+// maxRoom bounds the messages of a list for which there is room before they are read.
+const maxRoom = 64
 
 // messageReader reads a message list element by element.
 type messageReader struct {
