@@ -124,8 +124,9 @@ func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 		Messages:      map[string]tape.Message{},
 	}
 	nodes := nodes(b.Fragment)
-	b.Harness = write.HarnessOf(write.Speakers(b, nodes))
-	write.Identify(b, nodes, opts.Tenant, f.Traces[0])
+	speakers := write.Speakers(b, nodes)
+	b.Harness = write.HarnessOf(speakers)
+	write.Identify(b, nodes, speakers, opts.Tenant, f.Traces[0])
 	write.Events(b)
 	write.Times(b)
 	b.Input()
@@ -133,7 +134,7 @@ func build(run *rule.Run, f *fragment.Fragment, opts Options) *tape.Tape {
 	b.Finish()
 	write.Usage(b)
 	write.Sources(b, nodes, f.Traces)
-	write.Extensions(b, write.Speakers(b, nodes))
+	write.Extensions(b, speakers)
 	write.Conventions(b, nodes)
 	write.AmbiguousKeys(b)
 	write.Gaps(b, nodes)

@@ -21,20 +21,24 @@ func (f *Fragment) Pieces() []*Fragment {
 }
 
 // Leaves lists the fragments at the bottom of all unions that led to this one.
-func (f *Fragment) Leaves() []*Fragment {
+func (f *Fragment) Leaves() []*Fragment { return f.appendLeaves(nil) }
+
+func (f *Fragment) appendLeaves(leaves []*Fragment) []*Fragment {
 	if len(f.Parts) == 0 {
-		return []*Fragment{f}
+		return append(leaves, f)
 	}
-	var out []*Fragment
 	for _, part := range f.Parts {
-		out = append(out, part.Leaves()...)
+		leaves = part.appendLeaves(leaves)
 	}
-	return out
+	return leaves
 }
 
 // Ending is the run span that ended last. Of a run that waited and was resumed it is the one that knows how
 // it ended.
 func (f *Fragment) Ending() *spantree.Node {
+	if len(f.Parts) == 0 {
+		return f.Root
+	}
 	last, end := f.Root, uint64(0)
 	for _, part := range f.Leaves() {
 		if part.Root == last && last != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Identify fills the run's ids, service and agent.
-func Identify(b *value.Builder, nodes []*spantree.Node, tenant, traceID string) {
+func Identify(b *value.Builder, nodes, speakers []*spantree.Node, tenant, traceID string) {
 	r := &b.Tape.Run
 	r.Tenant, r.TraceID, r.RootSpanID = tenant, traceID, b.Fragment.RootID()
 	r.RunID = r.TraceID + "-" + r.RootSpanID
@@ -28,7 +28,7 @@ func Identify(b *value.Builder, nodes []*spantree.Node, tenant, traceID string) 
 	r.Agent = runAgent(b)
 	b.Agent = r.Agent.Name
 	sayJoined(b)
-	for _, n := range Speakers(b, nodes) {
+	for _, n := range speakers {
 		set(&r.ConversationID, n.Obs.ConversationID)
 		set(&r.InvocationID, n.Obs.InvocationID)
 		set(&r.CorrelationID, n.Obs.CorrelationID)
@@ -71,11 +71,18 @@ func sayJoined(b *value.Builder) {
 // Speakers lists the nodes in the order in which they may speak for the run: its own span, what stands above
 // it, then the calls in order.
 func Speakers(b *value.Builder, nodes []*spantree.Node) []*spantree.Node {
-	first := b.Fragment.Entry
+	speakers := make([]*spantree.Node, 0, 1+len(b.Fragment.Entry)+len(nodes))
 	if b.Fragment.Root != nil {
-		first = slices.Insert(slices.Clone(first), 0, b.Fragment.Root)
+		speakers = append(speakers, b.Fragment.Root)
 	}
-	return append(slices.Clone(first), slices.DeleteFunc(slices.Clone(nodes), func(n *spantree.Node) bool { return slices.Contains(first, n) })...)
+	speakers = append(speakers, b.Fragment.Entry...)
+	first := speakers
+	for _, n := range nodes {
+		if !slices.Contains(first, n) {
+			speakers = append(speakers, n)
+		}
+	}
+	return speakers
 }
 
 func serviceOf(m pcommon.Map) tape.Service {
