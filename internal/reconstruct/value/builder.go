@@ -47,7 +47,7 @@ func (b *Builder) pool(m *chat.Message) string {
 
 // Event is what all events have in common.
 func (b *Builder) Event(k *ledger.Call) tape.Event {
-	e := tape.Event{Seq: k.Seq, Type: k.Kind, Status: tape.EventOK, Caller: b.caller(k.Agent), Provenance: tape.Provenance{}}
+	e := tape.Event{Seq: k.Seq, Type: k.Kind, Status: tape.EventOK, Caller: b.caller(k.Agent)}
 	e.SpanIDs = slices.Grow(e.SpanIDs, len(k.Nodes))
 	for _, n := range k.Nodes {
 		e.SpanIDs = append(e.SpanIDs, n.SpanID())

@@ -27,7 +27,7 @@ func (b *Builder) ToolCall(k *ledger.Call) tape.Event {
 		e.Name = cmp.Or(k.By.Part.Name, e.Name) // as offered to the model
 	}
 	if k.Unnamed {
-		e.Provenance["name"] = tape.Missing
+		b.mark(&e, "name", tape.Missing, "", "")
 	}
 	switch {
 	case k.Holds != nil || o.Handoff || strings.HasPrefix(e.Name, "transfer_to_"):
@@ -43,6 +43,9 @@ func (b *Builder) ToolCall(k *ledger.Call) tape.Event {
 // mark labels a field of an event and says why; "": no label, no finding.
 func (b *Builder) mark(e *tape.Event, field string, label tape.Label, code tape.Code, why string) {
 	if label != "" {
+		if e.Provenance == nil {
+			e.Provenance = tape.Provenance{}
+		}
 		e.Provenance[field] = label
 	}
 	if code != "" {
