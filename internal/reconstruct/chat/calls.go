@@ -22,6 +22,16 @@ func EachCall(parts []genai.Part) iter.Seq[*genai.Part] {
 	}
 }
 
+// AnyCall reports that one of the tool calls among the parts of a message fits.
+func AnyCall(parts []genai.Part, fits func(*genai.Part) bool) bool {
+	for p := range EachCall(parts) {
+		if fits(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // CallsOf lists the tool calls among the parts of a message.
 func CallsOf(parts []genai.Part) []*genai.Part { return slices.Collect(EachCall(parts)) }
 

@@ -112,7 +112,7 @@ func hasEqual(calls []*Call, id func(*Call) string) bool {
 func AsksTwice(c *Ledger) bool {
 	first := map[string]*Call{}
 	return slices.ContainsFunc(c.Models, func(m *Call) bool {
-		return m.Response != nil && slices.ContainsFunc(chat.CallsOf(m.Response.Parts), func(p *genai.Part) bool {
+		return m.Response != nil && chat.AnyCall(m.Response.Parts, func(p *genai.Part) bool {
 			before := first[p.ID]
 			first[p.ID] = m
 			return before != nil && before != m && chat.TellsOneCall(p)
@@ -125,7 +125,7 @@ func AsksTwice(c *Ledger) bool {
 func ShowsUnknownCalls(c *Ledger) bool {
 	known := c.IdsAsked()
 	return c.anySent(func(sent, _ *chat.Message) bool {
-		return sent.Tape.Role == tape.RoleAssistant && slices.ContainsFunc(chat.CallsOf(sent.Parts), func(p *genai.Part) bool { return chat.TellsOneCall(p) && !known[p.ID] })
+		return sent.Tape.Role == tape.RoleAssistant && chat.AnyCall(sent.Parts, func(p *genai.Part) bool { return chat.TellsOneCall(p) && !known[p.ID] })
 	})
 }
 

@@ -19,7 +19,9 @@ func (c *Ledger) IdsAsked() IdsAsked {
 	known := IdsAsked{}
 	for _, m := range c.Models {
 		if m.Response != nil {
-			known.Add(chat.CallsOf(m.Response.Parts))
+			for p := range chat.EachCall(m.Response.Parts) {
+				known[p.ID] = true
+			}
 		}
 	}
 	return known

@@ -6,9 +6,11 @@ package pairing
 import (
 	"slices"
 
+	"github.com/tapedeck/tapedeck/internal/reading/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/chat"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/ledger"
 	"github.com/tapedeck/tapedeck/internal/reconstruct/recovery"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // FindResults looks for what came of every requested call in later requests, and in the states of the run.
@@ -69,11 +71,11 @@ func resultsAlone(c *ledger.Ledger, i int) {
 	if k < 0 {
 		return
 	}
-	sent, parts := chat.AfterSystem(later[k].Request), 0
+	sent := chat.AfterSystem(later[k].Request)
 	for _, msg := range sent {
-		parts += len(msg.Parts)
+		if slices.ContainsFunc(msg.Parts, func(p genai.Part) bool { return p.Type != tape.PartToolResult }) {
+			return
+		}
 	}
-	if results := slices.Collect(chat.ToolResults(sent)); len(results) == parts {
-		ledger.ShowByPosition(m, results, later[k])
-	}
+	ledger.ShowByPosition(m, slices.Collect(chat.ToolResults(sent)), later[k])
 }
