@@ -122,23 +122,31 @@ type session struct {
 	prefix  string
 	made    []*dialect.Source
 	ids     map[pcommon.SpanID]bool
-	history int // messages that are still left of maxHistory
+	chains  map[string]pcommon.SpanID // the last id that was made of one, by kind and that id
+	history int                       // messages that are still left of maxHistory
 }
 
 func newSession(prefix string) *session {
-	return &session{prefix: prefix, ids: map[pcommon.SpanID]bool{}, history: maxHistory}
+	return &session{prefix: prefix, ids: map[pcommon.SpanID]bool{}, chains: map[string]pcommon.SpanID{}, history: maxHistory}
 }
 
 // add makes an item of the lines that tell of it, and returns its id, which is that of the first of them
-// where nothing else has it.
+// where nothing else has it. A line that can change names an id of its own.
 func (s *session) add(kind string, under pcommon.SpanID, start, end pcommon.Timestamp, lines []*line, says func(o *dialect.Draft)) pcommon.SpanID {
 	first := lines[0].source
 	id := first.Span.SpanID()
+	if own := first.Span.ParentSpanID(); !own.IsEmpty() {
+		id = own
+	}
+	chain := kind + string(id[:])
+	if last, ok := s.chains[chain]; ok {
+		id = last
+	}
 	for s.ids[id] {
 		sum := sha256.Sum256(append([]byte(kind), id[:]...))
 		copy(id[:], sum[:])
 	}
-	s.ids[id] = true
+	s.ids[id], s.chains[chain] = true, id
 	span := ptrace.NewSpan()
 	span.SetName(s.prefix + kind)
 	span.SetTraceID(first.Span.TraceID())
