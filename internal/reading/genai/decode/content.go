@@ -155,7 +155,7 @@ var ForgeMarker = regexp.MustCompile(`…\[truncated:(\d+)\]$`)
 
 // LabelOf returns masked for a text that a producer replaced as a whole, truncated for one that it cut, and "" for any other.
 func LabelOf(text string) tape.Label {
-	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, scrubbed) && scrubbedForm.FindString(text) == text {
+	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, scrubbed) && scrubbedForm.FindString(text) == text || isSanitized(text) {
 		return tape.Masked
 	}
 	if tail := text[max(0, len(text)-80):]; len(text) > 20 && mayEndInMarker(tail) {
@@ -218,10 +218,17 @@ const scrubbed = "[Scrubbed due to "
 
 var scrubbedForm = regexp.MustCompile(`\[Scrubbed due to (?:'[^']*'|"[^"]*")\]`)
 
+// sanitizedForm is what OpenCode exports in place of a text or a path when it is asked to leave out content.
+var sanitizedForm = regexp.MustCompile(`^\[redacted:[a-z-]{1,40}:[A-Za-z0-9_-]{1,80}\]$`)
+
+func isSanitized(text string) bool {
+	return strings.HasPrefix(text, "[redacted:") && sanitizedForm.MatchString(text)
+}
+
 // mayHoldMask says whether a text can hold a mask, so that others cost a search only. A mask of exactMasks is all of a text, the word behind the name
 // of a scheme, or a leaf of a structure. Two of them have three letters in common, which prose has not.
 func mayHoldMask(text string) bool {
-	if strings.Contains(text, scrubbed) {
+	if strings.Contains(text, scrubbed) || isSanitized(text) {
 		return true
 	}
 	if len(text) > maxScheme+1+longestMask {

@@ -36,6 +36,7 @@ func TestArgumentsAreDecodedWithoutLoss(t *testing.T) {
 		{"plain words", `look here`, `"look here"`, "", false},
 		{"empty", ``, `""`, "", false},
 		{"masked", `__REDACTED__`, `"__REDACTED__"`, tape.Masked, false},
+		{"sanitized", `[redacted:tool-input:prt_1]`, `"[redacted:tool-input:prt_1]"`, tape.Masked, false},
 		{"a masked leaf", `{"key":"[REDACTED]","x":1}`, `{"key":"[REDACTED]","x":1}`, tape.Lossy, true},
 		{"a masked credential", `{"Authorization":"Bearer [REDACTED]"}`, `{"Authorization":"Bearer [REDACTED]"}`, tape.Lossy, true},
 		{"scrubbed", `{"key":"it was [Scrubbed due to 'auth'] before"}`, `{"key":"it was [Scrubbed due to 'auth'] before"}`, tape.Lossy, true},
