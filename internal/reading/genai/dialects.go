@@ -56,7 +56,7 @@ import (
 // that recognises a span is its dialect, so one that also follows a convention stands before it. There is
 // room for 62, see the bits in recognise.go.
 var Dialects = []*dialect.Dialect{
-	semconv.Tee, forge.Dialect, transcript.ClaudeCode, anthropic.ClaudeCode, anthropic.ClaudeAPI, transcript.GeminiCLI, google.GeminiCLI, google.QwenCode, transcript.Codex, codex.Dialect, copilot.Dialect, waza.Dialect,
+	semconv.Tee, forge.Dialect, transcript.ClaudeCode, anthropic.ClaudeCode, anthropic.ClaudeAPI, transcript.GeminiCLI, google.GeminiCLI, google.QwenCode, transcript.Codex, codex.Dialect, transcript.OpenCode, copilot.Dialect, waza.Dialect,
 	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, langtrace.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, monocle.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,

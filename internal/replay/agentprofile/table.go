@@ -115,7 +115,7 @@ var Table = []Profile{
 			{Name: "OPENCODE_DISABLE_AUTOUPDATE", Value: "1"}, {Name: "OPENCODE_DISABLE_MODELS_FETCH", Value: "1"}, {Name: "OPENCODE_DISABLE_SHARE", Value: "1"},
 		},
 		Passes:      []string{"OPENCODE_*"},
-		Transcripts: "~/.local/share/opencode/storage",
+		Transcripts: "~/.local/share/opencode/opencode.db",
 	},
 	{
 		ID: "mini", Name: "mini-swe-agent", Common: true, Instrument: true,

@@ -30,6 +30,7 @@ var Formats = []imports.Format{
 	transcript.ClaudeCode,
 	transcript.Codex,
 	transcript.GeminiCLI,
+	transcript.OpenCode,
 	tempo.Format,
 	jaeger.Format,
 	langfuse.Format,

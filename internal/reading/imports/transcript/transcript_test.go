@@ -125,9 +125,9 @@ func TestEveryPrefixIsRead(t *testing.T) {
 // TestRequestsAreThoseThatTheServerSaw compares the texts of each request with those that the model server
 // logged.
 func TestRequestsAreThoseThatTheServerSaw(t *testing.T) {
-	for kind, group := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0", "gemini-cli": "gemini-cli-0.61.0"} {
-		for scenario, calls := range map[string]int{"plain": 1, "parallel": 4, "errors": 0, "secret": 0, "subagent": 5, "resume": 0, "compact": 4} {
-			if kind == "gemini-cli" && (scenario == "subagent" || scenario == "compact") {
+	for kind, group := range map[string]string{"claude-code": "claude-code-2.1.332", "codex": "codex-0.171.0", "gemini-cli": "gemini-cli-0.61.0", "opencode": "opencode-1.18.33"} {
+		for scenario, calls := range map[string]int{"plain": 1, "parallel": 4, "errors": 0, "secret": 0, "subagent": 5, "resume": 0, "compact": 4, "fork": 4, "fail": 2, "anthropic": 4, "openai": 4, "thinking": 2, "unknown": 3} {
+			if kind == "gemini-cli" && (scenario == "subagent" || scenario == "compact") || kind != "opencode" && slices.Contains([]string{"fork", "fail", "anthropic", "openai", "thinking", "unknown"}, scenario) {
 				continue // not recorded
 			}
 			var seen []string
@@ -143,6 +143,10 @@ func TestRequestsAreThoseThatTheServerSaw(t *testing.T) {
 					messages = request.Get("contents").Members()
 				case "codex":
 					messages = request.Get("input").Members()[1:] // the first one holds the instructions
+				case "opencode":
+					messages = slices.DeleteFunc(slices.Clone(request.First("messages", "input").Members()), func(m exactjson.Member) bool {
+						return slices.Contains([]string{"system", "developer"}, m.Value.Get("role").Str())
+					})
 				}
 				seen = append(seen, strings.Join(textsOf(messages), "\x00"))
 			}
@@ -173,7 +177,7 @@ func TestRequestsAreThoseThatTheServerSaw(t *testing.T) {
 
 func tapesOf(t *testing.T, kind, group, scenario string) []*tape.Tape {
 	t.Helper()
-	paths, _ := filepath.Glob(filepath.Join(recordings, kind, group, scenario+".jsonl.zst"))
+	paths, _ := filepath.Glob(filepath.Join(recordings, kind, group, scenario+".json*.zst"))
 	if len(paths) == 0 {
 		var err error
 		if paths, _, err = foreign.Files(filepath.Join(recordings, kind, group, scenario+".files")); err != nil {
@@ -197,12 +201,17 @@ func tapesOf(t *testing.T, kind, group, scenario string) []*tape.Tape {
 func textsOf(messages []exactjson.Member) (texts []string) {
 	for _, m := range messages {
 		v := m.Value
-		if id := v.Get("call_id").Str(); id != "" {
+		if id := v.First("call_id", "tool_call_id").Str(); id != "" {
 			texts = append(texts, id)
 			continue
 		}
-		if v.Get("content").Kind() == exactjson.String {
-			texts = append(texts, v.Get("content").Str())
+		for _, said := range []string{v.Get("reasoning_content").Str(), v.Get("content").Str()} {
+			if said != "" {
+				texts = append(texts, said)
+			}
+		}
+		for _, c := range v.Get("tool_calls").Members() {
+			texts = append(texts, c.Value.Get("id").Str())
 		}
 		for _, p := range v.First("content", "parts").Members() {
 			if call := p.Value.First("functionCall", "functionResponse"); !call.IsAbsent() {
@@ -332,7 +341,7 @@ func TestSecretsInFilesThatWereRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"claude-code/claude-code-2.1.332/secret.jsonl.zst", "codex/codex-0.171.0/secret.jsonl.zst", "gemini-cli/gemini-cli-0.61.0/secret.jsonl.zst"} {
+	for _, name := range []string{"claude-code/claude-code-2.1.332/secret.jsonl.zst", "codex/codex-0.171.0/secret.jsonl.zst", "gemini-cli/gemini-cli-0.61.0/secret.jsonl.zst", "opencode/opencode-1.18.33/secret.json.zst"} {
 		text := recorded(t, name)
 		set := evidence.NewSet()
 		for doc, err := range foreign.Read(strings.NewReader(text), "in", otlpfile.Options{}) {
@@ -426,15 +435,17 @@ func fuzz(f *testing.F, recording string) {
 			f.Add([]byte(lines[0] + lines[n]))
 		}
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if len(text) > 256<<10 {
-			return
-		}
-		once, _ := made(t, string(text))
-		if again, _ := made(t, string(text), string(text)); !slices.Equal(ids(once), ids(again)) {
-			t.Error("read twice, it gives other tapes")
-		}
-	})
+	f.Fuzz(readTwice)
+}
+
+func readTwice(t *testing.T, text []byte) {
+	if len(text) > 256<<10 {
+		return
+	}
+	once, _ := made(t, string(text))
+	if again, _ := made(t, string(text), string(text)); !slices.Equal(ids(once), ids(again)) {
+		t.Error("read twice, it gives other tapes")
+	}
 }
 
 func FuzzClaudeCode(f *testing.F) { fuzz(f, claudeParallel) }
