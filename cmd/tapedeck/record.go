@@ -133,9 +133,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return err
 	}
 	sayRedacted(stderr, &r.In.Redactor)
-	if err := sayOrigins(stderr, r.Capture); err != nil {
-		return err
-	}
+	sayOrigins(stderr, r.Capture)
 	if err := w.Write(ctx, d, r.In); err != nil {
 		return err
 	}
@@ -241,13 +239,21 @@ func (f *recordFlags) conclude(r *recorded, w *ingest.Writer, stderr io.Writer) 
 	return nil
 }
 
-// sayOrigins says how many values of the tapes are of the telemetry, and how many of the transcript.
-func sayOrigins(stderr io.Writer, c *capture.Capture) error {
-	telemetry, transcript, some, err := c.Origins()
-	if some {
+// sayOrigins says how many values of the tapes are of the telemetry, and how many of the transcript. Where that
+// cannot be told, the run is recorded all the same.
+func sayOrigins(stderr io.Writer, c *capture.Capture) {
+	telemetry, transcript, some, err := originsOf(c)
+	switch {
+	case err != nil:
+		say(stderr, "which values are of the transcript cannot be told: %v", err)
+	case some:
 		say(stderr, "values of the telemetry: %s; of the transcript: %s", telemetry, transcript)
 	}
-	return err
+}
+
+func originsOf(c *capture.Capture) (telemetry, transcript capture.Values, some bool, err error) {
+	defer generation.Recovered(&err, generation.ErrUnderivable, "of the record")
+	return c.Origins()
 }
 
 // sayExit says how a command ended, where it failed. It is the first line of what record says at the end.
