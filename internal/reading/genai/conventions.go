@@ -41,13 +41,11 @@ func Kept(m pcommon.Map) (kept []Attribute) {
 		if !isConvention(key) || !isKept(key, v) && !isUnreadOn(operation, key) || key == total && hasParts(m) || v.AsString() == "" {
 			continue
 		}
-		if at, there := slices.BinarySearchFunc(kept, key, func(a Attribute, key string) int { return strings.Compare(a.Name, key) }); there {
-			kept[at].Value = v
-		} else {
-			kept = slices.Insert(kept, at, Attribute{key, v})
-		}
+		kept = append(kept, Attribute{key, v})
 	}
-	return kept
+	slices.Reverse(kept)
+	slices.SortStableFunc(kept, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(kept, func(a, b Attribute) bool { return a.Name == b.Name })
 }
 
 // Attribute is an attribute of an item.

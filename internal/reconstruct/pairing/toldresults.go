@@ -14,12 +14,15 @@ import (
 
 // HasRecord reports a tool call that a span and a log record of its own report.
 func HasRecord(t *ledger.Call) bool {
-	return len(t.Nodes) > 1 && slices.ContainsFunc(t.Nodes, isRecord)
+	return slices.ContainsFunc(t.Nodes, isRecord) && slices.ContainsFunc(t.Nodes, isSpan)
 }
 
 func isRecord(n *spantree.Node) bool { return n.Spans == 0 }
 
-// TakeTold takes the result of a log record in place of that of the span, where the model was told the former.
+func isSpan(n *spantree.Node) bool { return !isRecord(n) }
+
+// TakeTold takes the result of a log record in place of that of the span, where the model was told the
+// former.
 //
 // Needs: a tool call with a span and a record of its own, and a request that shows the result of the record
 // as it is.

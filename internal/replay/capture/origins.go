@@ -6,6 +6,7 @@ package capture
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -79,7 +80,7 @@ func (c *Capture) Origins() (telemetry, told Values, some bool, err error) {
 }
 
 // eventsOf are the events of the runs that a set of evidence holds.
-func eventsOf(set *evidence.Set) func(yield func(*tape.Event) bool) {
+func eventsOf(set *evidence.Set) iter.Seq[*tape.Event] {
 	return func(yield func(*tape.Event) bool) {
 		for _, t := range reconstruct.All(set.Split(), reconstruct.Options{}) {
 			for i := range t.Events {

@@ -15,7 +15,7 @@ import (
 
 // ChatCalls reads tool_calls of the chat shape: {id, type, function{name, arguments}} or {id, name, args|arguments|input}.
 func ChatCalls(calls exactjson.Value) []Part {
-	parts := slices.Grow([]Part(nil), calls.Len())
+	parts := slices.Grow([]Part(nil), min(calls.Len(), maxRoom))
 	for _, m := range calls.Members() {
 		call := m.Value
 		if inner := call.Get("tool_call"); inner.Kind() == exactjson.Object {

@@ -106,7 +106,8 @@ func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool)
 	return list.out, true
 }
 
-// maxRoom bounds the messages of a list for which there is room before they are read.
+// maxRoom bounds the messages or parts of a list for which room is made before they are read: elements of a
+// list may be a hundred times smaller than what is made of them.
 const maxRoom = 64
 
 // messageReader reads a message list element by element.

@@ -31,7 +31,7 @@ func Parts(body exactjson.Value) []Part {
 		p.labelText()
 		return []Part{p}
 	case exactjson.Array:
-		parts := slices.Grow([]Part(nil), body.Len())
+		parts := slices.Grow([]Part(nil), min(body.Len(), maxRoom))
 		var streamed strings.Builder // arguments of the last part
 		join := func() {
 			if streamed.Len() > 0 {
