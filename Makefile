@@ -14,7 +14,8 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 
 # The rule of the house is that a package that starts goroutines checks for leaks; these are the ones to run with -race.
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/deck/reel ./internal/evaluation/experiment/... ./internal/replay/... ./oracle/oracleclient
-# Of the commands only those that run something at once: the others would take half the time of the detector, most of it to start programs.
+# Of the commands only those that run something at once: the others would take half the time of the detector,
+# most of it to start programs.
 RACE_COMMANDS = Tail|Suite|Check|Verif|Audit|Shard|Experiment|Recorded|Serve
 
 .DEFAULT_GOAL := help

@@ -239,8 +239,8 @@ func (f *recordFlags) conclude(r *recorded, w *ingest.Writer, stderr io.Writer) 
 	return nil
 }
 
-// sayOrigins says how many values of the tapes are of the telemetry, and how many of the transcript. Where that
-// cannot be told, the run is recorded all the same.
+// sayOrigins says how many values of the tapes are of the telemetry, and how many of the transcript. Where
+// that cannot be told, the run is recorded all the same.
 func sayOrigins(stderr io.Writer, c *capture.Capture) {
 	telemetry, transcript, some, err := originsOf(c)
 	switch {

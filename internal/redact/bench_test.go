@@ -79,8 +79,8 @@ func resend(b *testing.B, around string) {
 	}
 }
 
-// BenchmarkRecorded redacts the recorded traces in a process that has a gate, so the spans in which nothing is
-// found are noted. first forgets all texts before each round, again has met them all.
+// BenchmarkRecorded redacts the recorded traces in a process that has a gate, so the spans in which nothing
+// is found are noted. first forgets all texts before each round, again has met them all.
 func BenchmarkRecorded(b *testing.B) {
 	recorded, err := agentload.Recorded("../../testdata/corpus")
 	if err != nil {

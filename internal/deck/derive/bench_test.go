@@ -161,7 +161,8 @@ func BenchmarkGate(b *testing.B) {
 	})
 }
 
-// BenchmarkRecorded renders the tapes of the recorded traces, and reads them as the gate does. An operation is all of them.
+// BenchmarkRecorded renders the tapes of the recorded traces, and reads them as the gate does. An operation
+// is all of them.
 func BenchmarkRecorded(b *testing.B) {
 	traces, err := agentload.Recorded("../../../testdata/corpus")
 	if err != nil {

@@ -67,8 +67,8 @@ func TestStatusThatIsAnErrorAsAnObjectSaysWhatItsDataSays(t *testing.T) {
 	}
 }
 
-// TestAWholeReportTakesNothingOfAPartOne: a whole request takes no answer that it goes on after, and an answer
-// whose calls were left out is taken from a report that has them.
+// TestAWholeReportTakesNothingOfAPartOne: a whole request takes no answer that it goes on after, and an
+// answer whose calls were left out is taken from a report that has them.
 func TestAWholeReportTakesNothingOfAPartOne(t *testing.T) {
 	message := func(parts ...decode.Part) []decode.Message {
 		return []decode.Message{{Role: tape.RoleAssistant, Parts: parts}}

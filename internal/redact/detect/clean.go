@@ -223,12 +223,13 @@ func (t *cleanTable) forget() {
 	}
 }
 
-// Short values repeat with their names: a model, a role, the kind of an operation. To look for one in the table costs nearly as much as to search it. So its
-// name remembers it, by the same hash. All else that a verdict depends on is the same there: the value does not lie deep in JSON, all rules apply, and the
-// name that stands beside it is this one.
+// Short values repeat with their names: a model, a role, the kind of an operation. To look for one in the
+// table costs nearly as much as to search it. So its name remembers it, by the same hash. All else that a
+// verdict depends on is the same there: the value does not lie deep in JSON, all rules apply, and the name
+// that stands beside it is this one.
 
-// brief says whether a text is remembered with its name, if at all. JSON costs more to search. Values without a name, such as names of spans, are too many
-// for the places of one name.
+// brief says whether a text is remembered with its name, if at all. JSON costs more to search. Values without
+// a name, such as names of spans, are too many for the places of one name.
 func brief(s string, k *Name) bool { return len(s) < minClean && k != NoName && !looksLikeJSON(s) }
 
 // shortKey is the key of a short value under a name, zero if it is not remembered with it.
@@ -237,7 +238,8 @@ func (p *Walk) shortKey(s string, k *Name) (key cleanKey) {
 	if t == nil || !brief(s, k) || nestedFor(p.nested, len(s)) > 0 || p.sure {
 		return key
 	}
-	if k.service && (k.text == "" || p.path.lastName() != k.text) { // what is searched beside the value is not what k says
+	// What is searched beside the value is not what k says.
+	if k.service && (k.text == "" || p.path.lastName() != k.text) {
 		return key
 	}
 	for i := range key {

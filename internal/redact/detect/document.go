@@ -350,7 +350,8 @@ func (p *Walk) namedBy(text string) *Name {
 	return p.r.Named(text)
 }
 
-// announcedBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
+// announcedBy returns what a text says about the value that it names, nil when it names nothing that is
+// looked for.
 func (p *Walk) announcedBy(text string) *Name {
 	if k := p.namedBy(text); k != nil && k.names() {
 		return k
@@ -358,7 +359,8 @@ func (p *Walk) announcedBy(text string) *Name {
 	return nil
 }
 
-// announceBy notes what a text in the place of a name says about the value beside it. The name of a setting says something about a member called value only.
+// announceBy notes what a text in the place of a name says about the value beside it. The name of a setting
+// says something about a member called value only.
 func (p *Walk) announceBy(top *frame, text string) {
 	k := p.namedBy(text)
 	switch {

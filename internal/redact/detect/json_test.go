@@ -34,7 +34,8 @@ func TestBothWaysOfDecodingAStringAgree(t *testing.T) {
 		if err := json.Unmarshal([]byte(`"`+inner+`"`), &decoded); err != nil {
 			t.Fatal(err)
 		}
-		if lone := strings.Contains(decoded, "\ufffd"); got != decoded && !lone { // a half of a pair stays as it is written
+		// A half of a pair stays as it is written.
+		if lone := strings.Contains(decoded, "\ufffd"); got != decoded && !lone {
 			t.Fatalf("%q is %q, by encoding/json %q", inner, got, decoded)
 		}
 	}

@@ -99,8 +99,8 @@ func decodedLen(raw string) int {
 	return n
 }
 
-// streamOf names the streams that a string at the current place can belong to. Names are hashed under a secret
-// of the process: nobody can make two streams one.
+// streamOf names the streams that a string at the current place can belong to. Names are hashed under a
+// secret of the process: nobody can make two streams one.
 func (p *Walk) streamOf() (stream [maxLevels]uint64) {
 	const prime = 1099511628211
 	for level := range stream {

@@ -227,7 +227,8 @@ func (f *finder) base64(start, end int, body string) {
 		if skip > 0 && len(body) > 4096 {
 			return
 		}
-		head, ok := appendBase64(room[:0], body[skip:min(len(body), skip+88)]) // most runs are no text, and some are pictures
+		// Most runs are no text, and some are pictures.
+		head, ok := appendBase64(room[:0], body[skip:min(len(body), skip+88)])
 		wide := ok && len(head) >= 16 && unwide(head[:len(head)&^1]) != ""
 		if !ok || !wide && !mostlyPrintable(head) {
 			continue

@@ -65,7 +65,8 @@ func captured(t *testing.T, telemetry, scenario string, environ ...string) (c *C
 // transcriptIn writes the transcript of a scenario below the folder of Codex.
 func transcriptIn(t *testing.T, home, scenario string) {
 	t.Helper()
-	lines, err := os.ReadFile(codexTranscript + scenario + ".jsonl.zst") // what a file holds tells that it is packed
+	// What a file holds tells that it is packed.
+	lines, err := os.ReadFile(codexTranscript + scenario + ".jsonl.zst")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +154,9 @@ func claudeTranscripts(t *testing.T, home string) {
 	}
 }
 
-// TestATranscriptCompletesSpansWithContent: the spans of Claude Code without raw bodies tell texts and results
-// of tools. The transcript adds requests, calls and what the model was told, and no model call stands twice.
+// TestATranscriptCompletesSpansWithContent: the spans of Claude Code without raw bodies tell texts and
+// results of tools. The transcript adds requests, calls and what the model was told, and no model call stands
+// twice.
 func TestATranscriptCompletesSpansWithContent(t *testing.T) {
 	home := t.TempDir()
 	claudeTranscripts(t, home)
@@ -218,7 +220,8 @@ func modelCalls(tapes []*tape.Tape) (list []tape.Event) {
 }
 
 // TestTranscriptsOfOthersAreLeftAlone: of another session, of one that began before, that was not changed, of
-// a program whose telemetry is enough, of a session of several traces, or of a version that writes no requests.
+// a program whose telemetry is enough, of a session of several traces, or of a version that writes no
+// requests.
 func TestTranscriptsOfOthersAreLeftAlone(t *testing.T) {
 	began := time.Date(2026, 11, 28, 22, 0, 0, 0, time.UTC)
 	home := t.TempDir()

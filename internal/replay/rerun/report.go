@@ -69,7 +69,7 @@ type Report struct {
 	Freeze      bool             `json:"freeze,omitempty"`           // the recorded clock was to be given; Preload says which processes took it
 	Tagged      int              `json:"tagged"`                     // resources that came without the tag and were given it
 	Seen        bool             `json:"seen,omitempty"`             // the replayed run is what the model stub was asked: no telemetry came, or the recording is made so
-	Aside       int              `json:"aside,omitempty"`            // spans and log records that came and are not compared, because a transcript told the recording
+	Aside       int              `json:"aside,omitempty"`            // items of telemetry that are not compared
 	OtherRuns   []string         `json:"other_runs,omitempty"`       // run ids of what else ran
 	Runs        []OfRun          `json:"runs,omitempty"`             // of a family, which is judged as a whole: one after the other
 	Served      []string         `json:"served,omitempty"`           // run ids: those that one command made, of which Source alone is judged

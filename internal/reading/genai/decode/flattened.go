@@ -26,8 +26,8 @@ type flatKey struct {
 	value pcommon.Value
 }
 
-// flatNode is a node of the tree that keys such as llm.input_messages.0.message.role span. It holds the keys at and below the node, in the
-// order of comparePaths.
+// flatNode is a node of the tree that keys such as llm.input_messages.0.message.role span. It holds the keys
+// at and below the node, in the order of comparePaths.
 type flatNode struct {
 	keys []flatKey
 	at   int // where the name of a child begins in a path
@@ -97,8 +97,8 @@ func withinBounds(path string) bool {
 	}
 }
 
-// comparePaths orders paths by their first names that differ: indices by number, before all other names. A path comes before those that go
-// on behind it.
+// comparePaths orders paths by their first names that differ: indices by number, before all other names. A
+// path comes before those that go on behind it.
 func comparePaths(x, y string) int {
 	common := 0
 	for common < len(x) && common < len(y) && x[common] == y[common] {

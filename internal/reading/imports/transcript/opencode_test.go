@@ -187,7 +187,8 @@ func TestOpenCodeToolThatThereIsNot(t *testing.T) {
 	}
 }
 
-// TestOpenCodeSanitizedExport: what `opencode export --sanitize` leaves out is masked, and nothing is replayed.
+// TestOpenCodeSanitizedExport: what `opencode export --sanitize` leaves out is masked, and nothing is
+// replayed.
 func TestOpenCodeSanitizedExport(t *testing.T) {
 	tapes, refused := made(t, openCode(
 		openCodeMessage(0, "user", "", openCodeText("[redacted:text:prt_1]")),

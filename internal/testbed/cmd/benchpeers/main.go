@@ -134,8 +134,9 @@ type spent struct {
 // mostSpent bounds the bytes of the folders that are kept.
 const mostSpent = 16 << 30
 
-// spend keeps a folder until the end, within the bound. ext4 passes over inodes that were deleted in the last minutes, one by one.
-// So whoever writes files after a removal pays for it: 18 % of the time of a deck of files, in the pipeline that has the second turn.
+// spend keeps a folder until the end, within the bound. ext4 passes over inodes that were deleted in the last
+// minutes, one by one. So whoever writes files after a removal pays for it: 18 % of the time of a deck of
+// files, in the pipeline that has the second turn.
 func (b *bench) spend(folder string) {
 	bytes, _ := size(folder) // what cannot be measured counts as nothing
 	b.spent = append(b.spent, spent{folder, bytes})
